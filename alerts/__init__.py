@@ -1,0 +1,1 @@
+"""Findings to GitHub issues and pull request comments."""

@@ -1,0 +1,1 @@
+"""Series to findings: noise, changepoints, confirmation, attribution. Pure: values in, results with warnings out."""

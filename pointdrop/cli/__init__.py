@@ -1,0 +1,1 @@
+"""One module a command or group of commands; `main` puts them together."""

@@ -1,0 +1,1 @@
+"""History and findings to tables, charts and web pages."""

@@ -1,0 +1,1 @@
+"""A release to measurements: acquire, start, load, run, meter."""
