@@ -1,0 +1,46 @@
+"""What can go wrong between a release and its measurements, as one small tree.
+
+RunnersError
+├── BadSettings        a file below `configs/` is wrong; names file, key, and what is allowed
+├── WorkloadFailed     sysbench, or a statement of it, failed against a running server
+├── CountingFailed     callgrind gave no usable count
+├── HostBusy           another session measures on this host
+├── OutOfSpace         the disk cannot take the data of the next block
+└── SessionStopped     a deadline or a machine-time budget ended the session; finished blocks are kept
+"""
+
+from typing import ClassVar
+
+
+class RunnersError(Exception):
+    """Base: the message says what to do next."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class BadSettings(RunnersError):
+    """A configuration file that cannot be used."""
+
+    exit_code = 2
+
+
+class WorkloadFailed(RunnersError):
+    """The load generator or one of its statements failed."""
+
+
+class CountingFailed(RunnersError):
+    """The counted-instructions lane has no count for a test."""
+
+
+class HostBusy(RunnersError):
+    """Two sessions never measure on one host at once."""
+
+
+class OutOfSpace(RunnersError):
+    """Too little room below the state directory."""
+
+
+class SessionStopped(RunnersError):
+    """Time ran out; what is finished is stored, and the next session resumes."""
+
+    exit_code = 4
