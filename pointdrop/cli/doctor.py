@@ -1,0 +1,61 @@
+"""`pointdrop doctor`: is this machine fit to measure, and what would make it so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from runners.doctor import Check
+
+
+def register(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    format: Annotated[Literal["text", "json"], typer.Option(help="text for people, json for programs.")] = "text",
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Print the commands that mend what was found. Changes nothing.")
+    ] = False,
+) -> None:
+    """Check this machine for measuring: what was found, why it matters, what it costs, how to mend it.
+
+    Reads only, takes about two seconds. Exit code 4 when a check fails, so that a runner can refuse a sick host.
+    """
+    import json
+    from dataclasses import asdict
+
+    from pointdrop.paths import state_dir
+    from runners.doctor import examine, probe
+
+    checks = examine(probe(state_dir()))
+    if format == "json":
+        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
+    elif fix:
+        commands = [(check, command) for check in checks for command in check.fix]
+        for check, command in commands:
+            typer.echo(f"{command}   # {check.name}: {check.found}" if "#" not in command else command)
+        if not commands:
+            typer.echo("Nothing that a command could mend.", err=True)
+    else:
+        _print(checks)
+    if any(check.status == "fail" for check in checks):
+        raise typer.Exit(4)
+
+
+def _print(checks: list[Check]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("check", "", "found", "why, and what it costs if ignored"):
+        table.add_column(column, overflow="fold")
+    marks = {"ok": "[green]ok[/]", "warn": "[yellow]warn[/]", "fail": "[red]FAIL[/]", "unknown": "[dim]?[/]"}
+    for check in checks:
+        detail = f"{check.why} [dim]Cost: {check.cost}.[/]" if check.status in ("warn", "fail") else ""
+        table.add_row(check.name, marks[check.status], check.found, detail)
+    Console().print(table)
+    if any(check.fix for check in checks):
+        typer.echo("\n`pointdrop doctor --fix` prints the commands that mend what can be mended.", err=True)

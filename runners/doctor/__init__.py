@@ -1,0 +1,9 @@
+"""What is wrong with this machine for measuring, why it matters, what it costs, and the commands that mend it.
+
+`probe` reads the machine into `Facts`; `checks` judges facts, without I/O; nothing here changes the machine.
+"""
+
+from runners.doctor.checks import Check, Status, examine
+from runners.doctor.probe import Facts, probe
+
+__all__ = ["Check", "Facts", "Status", "examine", "probe"]

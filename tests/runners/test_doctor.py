@@ -1,0 +1,97 @@
+"""The machine check: facts from a file tree, judgements from facts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pointdrop.cli.main import app
+from runners.doctor import Facts, examine, probe
+
+
+def status(facts: Facts) -> dict[str, str]:
+    return {check.name: check.status for check in examine(facts)}
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The files of a small AMD desktop with everything set wrong."""
+    root = tmp_path / "root"
+    write(root, "proc/stat", "cpu  100 0 50 800 10 0 0 0 0 0\n")
+    write(root, "proc/meminfo", "MemTotal: 32000000 kB\nMemAvailable: 30000000 kB\nSwapTotal: 2097152 kB\n")
+    write(root, "proc/cpuinfo", "model name\t: AMD Ryzen 7 7840HS\nflags\t\t: fpu tsc\n")
+    write(root, "proc/mounts", "/dev/nvme0n1p1 / ext4 rw 0 0\n")
+    write(root, "proc/sys/kernel/randomize_va_space", "2\n")
+    write(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n")
+    write(root, "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n")
+    write(root, "sys/devices/system/cpu/cpufreq/boost", "1\n")
+    write(root, "sys/devices/system/cpu/smt/control", "on\n")
+    write(root, "sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")
+    return root
+
+
+def test_a_tree_is_read_into_facts(tree: Path, tmp_path: Path) -> None:
+    facts = probe(tmp_path, tree, window_s=0)
+    assert facts.governors == ("performance", "powersave")
+    assert facts.turbo is True
+    assert facts.smt == "on"
+    assert facts.thp == "always"
+    assert facts.swap_total == 2 * 1024**3
+    assert facts.filesystem == "ext4"
+    assert facts.virtual is None
+    assert facts.cpu_model == "AMD Ryzen 7 7840HS"
+    found = status(facts)
+    assert [name for name in ("governor", "turbo", "smt", "thp", "swap") if found[name] != "warn"] == []
+    assert found["aslr"] == "ok"
+
+
+def test_what_the_machine_does_not_tell_is_unknown_and_never_a_pass(tmp_path: Path) -> None:
+    empty = tmp_path / "nothing"
+    empty.mkdir()
+    found = status(replace(probe(tmp_path, empty, window_s=0), tools={}))
+    for name in ("governor", "turbo", "smt", "thp", "swap", "steal", "foreign load", "temperature", "clock source"):
+        assert found[name] == "unknown", name
+    assert found["valgrind"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("facts", "name", "expected"),
+    [
+        (Facts(steal=0.009), "steal", "ok"),
+        (Facts(steal=0.02), "steal", "warn"),
+        (Facts(governors=("performance",)), "governor", "ok"),
+        (Facts(turbo=False), "turbo", "ok"),
+        (Facts(ptrace_scope=2), "ptrace", "warn"),
+        (Facts(root=True), "user", "fail"),
+        (Facts(root=True, unprivileged_user="nobody"), "user", "ok"),
+        (Facts(memory_available=1024**3), "memory", "fail"),
+        (Facts(numa_nodes=2, numa_balancing=1), "numa", "warn"),
+        (Facts(numa_nodes=2, numa_balancing=0), "numa", "ok"),
+        (Facts(virtual="QEMU"), "virtual machine", "warn"),
+    ],
+)
+def test_judgements(facts: Facts, name: str, expected: str) -> None:
+    assert status(facts)[name] == expected
+
+
+def test_every_check_says_why_and_what_it_costs_and_only_bad_ones_offer_commands() -> None:
+    for check in examine(Facts(governors=("powersave",), turbo=True, thp="always")):
+        assert check.why.endswith("."), check.name
+        assert check.cost and not check.cost.endswith("."), check.name
+        assert not check.fix or check.status in ("warn", "fail")
+
+
+def test_the_command_answers_for_programs_and_prints_fixes_without_running_them() -> None:
+    done = CliRunner().invoke(app, ["doctor", "--format", "json"])
+    checks = json.loads(done.stdout)
+    assert {check["name"] for check in checks} >= {"governor", "steal", "valgrind", "sysbench", "user"}
+    assert done.exit_code == (4 if any(check["status"] == "fail" for check in checks) else 0)
