@@ -1,0 +1,113 @@
+"""Benchmarks: the catalogue of tests, `configs/benchmarks/NAME.toml`.
+
+    [[test]]
+    name = "update-index.range100"
+    group = "writes"
+    script = "update_index"
+    phase = "write"
+    kind = "write"
+    sql = "UPDATE sbtestN SET k=k+1 WHERE id=?"
+    sets = ["42", "32"]
+
+The order of the file is the order in which the tests run; `after = "postwrite"` flushes, vacuums or compacts after a
+test, so that what follows starts from a storage state that does not depend on luck.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from history.model import Better
+from runners.errors import BadSettings
+from runners.settings.files import Setting, find, read_model
+
+Kind = Literal["read", "write", "scan", "warm"]
+Phase = Literal["warm", "pre", "write", "post", "end"]
+
+OptionValue = int | float | str | bool
+
+
+class Counted(Setting):
+    """How many events the instructions lane runs before it counts, and how many it counts."""
+
+    warmup: int = Field(ge=0)
+    events: int = Field(ge=1)
+
+
+class Test(Setting):
+    """One microbenchmark."""
+
+    __test__: ClassVar[bool] = False  # pytest would take the class for one of its own
+
+    name: str = Field(min_length=1)
+    group: str = ""
+    """Empty for a step that is not reported."""
+    script: str
+    """Family: the name of a Lua script in `runners/sysbench/lua`, without `.lua`."""
+    options: dict[str, OptionValue] = Field(default_factory=dict)
+    sql: str
+    """The statement in a line, for people; the script has the real one."""
+    phase: Phase
+    kind: Kind
+    """Which duration of the profile applies; some tests that write use the duration of reads, as published."""
+    sets: tuple[str, ...] = ()
+    after: Literal["", "postwrite"] = ""
+    rows_per_operation: int | None = Field(default=None, ge=1)
+    """Set for a scan: one operation is this many rows, not one statement."""
+    better: Better = "higher"
+    """Direction of the test's throughput."""
+    counted: Counted
+
+    @property
+    def reported(self) -> bool:
+        """Whether its figures are kept; steps that only warm caches are run and dropped."""
+        return self.kind != "warm"
+
+
+class Benchmark(Setting):
+    """A catalogue of tests, in run order."""
+
+    name: str
+    title: str = ""
+    driver: Literal["sysbench"]
+    tests: tuple[Test, ...] = Field(alias="test")
+
+    @model_validator(mode="after")
+    def _unique(self) -> Benchmark:
+        doubled = [name for name, times in Counter(test.name for test in self.tests).items() if times > 1]
+        if doubled:
+            raise ValueError(f"tests named twice: {', '.join(doubled)}")
+        for test in self.tests:
+            if test.reported and not test.group:
+                raise ValueError(f"test {test.name} needs a group")
+        return self
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Names of the sets, in the order they first occur."""
+        return tuple(dict.fromkeys(name for test in self.tests for name in test.sets))
+
+    def select(self, wanted: str | tuple[str, ...]) -> tuple[Test, ...]:
+        """Tests of a set (or `all`), or those named, always in run order; BadSettings for a name that is not there."""
+        if wanted == "all":
+            return self.tests
+        if isinstance(wanted, str):
+            if wanted not in self.sets:
+                raise BadSettings(f"benchmark {self.name}: no set {wanted!r}; there are: {', '.join(self.sets)}, all")
+            return tuple(test for test in self.tests if wanted in test.sets)
+        known = {test.name for test in self.tests}
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            raise BadSettings(
+                f"benchmark {self.name}: no test {', '.join(missing)}; there are: {', '.join(sorted(known))}"
+            )
+        return tuple(test for test in self.tests if test.name in wanted)
+
+
+def load_benchmark(name_or_path: str | Path, configs: Path) -> Benchmark:
+    """The catalogue of that name below `configs/benchmarks`, or the file itself."""
+    return read_model(find(name_or_path, configs / "benchmarks"), Benchmark)

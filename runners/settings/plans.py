@@ -1,0 +1,121 @@
+"""Plans: what a job measures, `configs/plans/NAME.toml`.
+
+    name = "local"
+    servers = ["local"]
+
+    [[measure]]
+    dbms = "postgres"
+    newest_lines = 2
+    newest_releases = 1
+    lane = "time"
+    profile = "quick"
+    tests = "local"
+    blocks = 2
+
+A plan names no release it need not name: `newest_lines` and `newest_releases` are resolved against the releases that
+are known when the job starts. Studies name theirs with `versions`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from history.model import Lane
+from runners.errors import BadSettings
+from runners.settings.benchmarks import load_benchmark
+from runners.settings.files import Setting, find, read_model
+from runners.settings.profiles import load_profile
+from runners.settings.servers import load_server
+
+Dbms = Literal["postgres", "mysql", "mariadb", "myrocks"]
+
+
+class Backfill(Setting):
+    """Older releases to measure as well when the history does not hold them yet."""
+
+    majors_from: str = ""
+    """The newest point release of each line from this one on; empty for none."""
+    releases_per_line: int = Field(default=0, ge=0)
+    """This many point releases, spread over each of the `newest_lines`."""
+
+
+class Measure(Setting):
+    """One DBMS, which of its releases, and how they are measured."""
+
+    dbms: Dbms
+    lines: tuple[str, ...] = ()
+    """Lines by name; empty with `newest_lines`."""
+    newest_lines: int = Field(default=0, ge=0)
+    """The newest so many lines; 0 with `lines` or `versions`, or for every line."""
+    newest_releases: int = Field(default=0, ge=0)
+    """The newest so many releases of each line; 0 means all of them."""
+    versions: tuple[str, ...] = ()
+    """Releases by name; nothing else is then chosen."""
+    control: str = ""
+    """Version every session measures again; empty takes the pinned control of the line, or its oldest known release."""
+    configs: tuple[str, ...] = ("default",)
+    benchmark: str = "sysbench"
+    tests: str | tuple[str, ...] = "all"
+    """A set of the catalogue (`42`, `32`, `local`), `all`, or names of tests."""
+    lane: Lane = "time"
+    profile: str
+    blocks: int = Field(default=2, ge=1)
+    """Blocks of each release in a session; the instructions lane needs one."""
+    noisy_repeats: int = Field(default=1, ge=0)
+    """How many noisy blocks of each run may be measured again."""
+    backfill: Backfill | None = None
+
+    @field_validator("configs")
+    @classmethod
+    def _some_config(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("name at least one config of configs/dbms/<dbms>/configs.toml")
+        return value
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> Measure:
+        chosen = [bool(self.lines), bool(self.newest_lines), bool(self.versions)]
+        if sum(chosen) > 1:
+            raise ValueError("give only one of lines, newest_lines and versions")
+        if self.versions and (self.newest_releases or self.backfill):
+            raise ValueError("versions names releases; newest_releases and backfill would choose others")
+        return self
+
+
+class Plan(Setting):
+    """What one job measures on which servers."""
+
+    name: str = Field(min_length=1)
+    title: str = ""
+    servers: tuple[str, ...] = Field(min_length=1)
+    seed: int = 20_231
+    """Order of blocks, and of everything random in the workload, follows from it."""
+    budget_minutes: float | None = Field(default=None, gt=0)
+    """Machine time a session may use; finished blocks are kept and the next session goes on."""
+    measure: tuple[Measure, ...] = Field(min_length=1)
+
+
+def load_plan(name_or_path: str | Path, configs: Path) -> Plan:
+    """The plan of that name below `configs/plans`, or the file itself, with every name in it looked up.
+
+    Raises BadSettings when a server, benchmark, set, test or profile it names does not exist, or when a profile is of
+    the other lane; configs of a DBMS are looked up where they are used.
+    """
+    path = find(name_or_path, configs / "plans")
+    plan = read_model(path, Plan)
+    for server in plan.servers:
+        load_server(server, configs)
+    for number, measure in enumerate(plan.measure):
+        try:
+            load_benchmark(measure.benchmark, configs).select(measure.tests)
+            profile = load_profile(measure.profile, configs)
+        except BadSettings as error:
+            raise BadSettings(f"{path}: measure.{number}: {error}") from error
+        if profile.lane != measure.lane:
+            raise BadSettings(
+                f"{path}: measure.{number}.profile: {profile.name} is of the {profile.lane} lane, not {measure.lane}"
+            )
+    return plan

@@ -1,0 +1,67 @@
+"""Profiles: how long each test runs, `configs/profiles.toml`.
+
+    [full]
+    read_s = 300
+    write_s = 600
+
+The time lane runs a test for a number of seconds; the instructions lane runs a number of events that the catalogue
+of tests gives, on a scale of its own, since a count needs no big data and no long run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from history.model import Lane
+from runners.errors import BadSettings
+from runners.settings.files import Setting, read_toml, validate
+
+
+class Scale(Setting):
+    """How much data: tables, rows in each, and client connections."""
+
+    tables: int = Field(ge=1)
+    rows: int = Field(ge=1_000)
+    threads: int = Field(default=1, ge=1)
+
+
+class Profile(Setting):
+    """Durations of one profile."""
+
+    name: str
+    title: str = ""
+    lane: Lane = "time"
+    warmup_s: int = Field(default=0, ge=0)
+    """Seconds of each test that are run and not measured."""
+    read_s: int = Field(default=0, ge=0)
+    write_s: int = Field(default=0, ge=0)
+    scan_s: int = Field(default=0, ge=0)
+    warm_s: int = Field(default=0, ge=0)
+    """Duration of the steps that only warm caches."""
+    settle_max_s: int = Field(default=0, ge=0)
+    """Upper bound of the wait after the postwrite steps (field: 60 s + 1 s per million rows, at most 1200 s)."""
+    scale: Scale | None = None
+    """Replaces the server's own scale."""
+    events_factor: float = Field(default=1.0, gt=0)
+    """Instructions lane: multiplies the catalogue's number of counted events."""
+
+    @model_validator(mode="after")
+    def _durations(self) -> Profile:
+        if self.lane == "time" and not (self.read_s and self.write_s and self.scan_s):
+            raise ValueError("a profile of the time lane needs read_s, write_s and scan_s above 0")
+        if self.lane == "instructions" and self.scale is None:
+            raise ValueError(
+                "a profile of the instructions lane needs a scale, since counting is about 50 times slower"
+            )
+        return self
+
+
+def load_profile(name: str, configs: Path) -> Profile:
+    """The profile of that name; BadSettings lists the names there are."""
+    path = configs / "profiles.toml"
+    data = read_toml(path)
+    if name not in data:
+        raise BadSettings(f"{path}: no profile {name!r}; there are: {', '.join(sorted(data))}")
+    return validate(path, Profile, {"name": name, **data[name]})
