@@ -1,0 +1,21 @@
+"""Servers under test: initialise, start, wait, settle, stop, and nothing left behind.
+
+>>> from runners.engines import engine_for, stop_leftovers
+"""
+
+from runners.engines.account import Account, server_account
+from runners.engines.base import Connection, Engine, Installed
+from runners.engines.errors import EngineError
+from runners.engines.leftovers import stop_leftovers
+from runners.engines.registry import engine_for
+
+__all__ = [
+    "Account",
+    "Connection",
+    "Engine",
+    "EngineError",
+    "Installed",
+    "engine_for",
+    "server_account",
+    "stop_leftovers",
+]

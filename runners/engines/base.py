@@ -1,0 +1,213 @@
+"""What every engine can do; one subclass a DBMS.
+
+engine = engine_for(installed, options, directory, state=state)
+with engine:                       # always stopped, also after an error or Ctrl-C
+    engine.initialise()
+    engine.start()
+    engine.wait_ready()            # checks the version too
+    ... load ...
+    engine.settle()
+    engine.stop()
+    engine.save(prepared)          # later: engine.restore(prepared); engine.start(); ...
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from signal import Signals
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+from history.model import Release
+from runners.engines.account import Account
+from runners.engines.errors import EngineError, WrongVersion
+from runners.engines.server import Server
+from runners.settings.dbms import RenderedOptions, release_numbers
+
+#: Seconds until a server must answer; crash recovery of a large pool is the longest case.
+READY_DEADLINE_S = 120.0
+STOP_DEADLINE_S = 120.0
+INITIALISE_DEADLINE_S = 300.0
+#: Valgrind makes a server slower by this factor or less.
+VALGRIND_SLOWDOWN = 10.0
+
+Query = list[tuple[Any, ...]]
+
+
+class Installed(Protocol):
+    """A release unpacked on this host (`runners.releases` makes them)."""
+
+    @property
+    def release(self) -> Release: ...
+    @property
+    def prefix(self) -> Path: ...
+    def command(self, name: str, *arguments: str) -> list[str]:
+        """The argument vector that starts program `name` of the release."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What a client needs to connect; `driver` is sysbench's word."""
+
+    driver: Literal["pgsql", "mysql"]
+    socket: Path
+    """The socket's directory for pgsql, the socket itself for mysql."""
+    port: int
+    user: str
+    database: str
+
+
+class Engine(ABC):
+    """One server of one release with one config in one directory."""
+
+    #: What the server gets when the harness dies.
+    death_signal: ClassVar[str] = "KILL"
+    stop_signal: ClassVar[Signals] = Signals.SIGTERM
+
+    def __init__(
+        self,
+        installed: Installed,
+        options: RenderedOptions,
+        directory: Path,
+        account: Account,
+        state: Path,
+        wrapper: Sequence[str] = (),
+    ) -> None:
+        self.installed = installed
+        self.options = options
+        self.directory = directory.resolve()
+        self.account = account
+        self.wrapper = tuple(wrapper)
+        self.data = self.directory / "data"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for needed in (self.directory, installed.prefix):
+            barrier = account.barrier(needed)
+            if barrier is not None:
+                raise EngineError(
+                    f"servers run as {account.name}, which may not enter {barrier} on the way to {needed}; "
+                    f"set POINTDROP_STATE to a folder that others may enter, or run: chmod o+x {barrier}"
+                )
+        account.own(self.directory)
+        self.server = Server(installed.release.name, self.directory, account, state, self.death_signal)
+
+    # --- what differs from DBMS to DBMS ---------------------------------------------------------------------
+
+    @abstractmethod
+    def initialise(self) -> None:
+        """Make an empty data directory with the benchmark's user; a data directory that is there is replaced."""
+
+    @abstractmethod
+    def server_command(self, under_valgrind: bool) -> list[str]:
+        """The server's command line, its option file written."""
+
+    @property
+    @abstractmethod
+    def connection(self) -> Connection:
+        """How clients connect."""
+
+    @abstractmethod
+    def query(self, sql: str) -> Query:
+        """One statement on a connection of its own; the rows, empty for statements without a result."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The version the running server reports, as its release is called."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Bring storage into a state that does not depend on what ran before (the field's "postwrite")."""
+
+    @abstractmethod
+    def _probe(self) -> None:
+        """Raise NotReady while the server does not answer."""
+
+    # --- what does not --------------------------------------------------------------------------------------
+
+    def start(self, wrapper: Sequence[str] | None = None) -> None:
+        """Start the server; `wrapper` is a command line to put in front of it, such as valgrind's."""
+        if wrapper is not None:
+            self.wrapper = tuple(wrapper)
+        self.server.start([*self.wrapper, *self.server_command(self.under_valgrind)], self._environment())
+
+    def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
+        """Wait until the server answers, and check that it is the release asked for.
+
+        ServerDied, ServerTimeout (both with the end of the log), WrongVersion, UnknownOption, NotRunnable.
+        """
+        self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
+        wanted, found = self.installed.release.version, self.version()
+        if not same_version(wanted, found):
+            self.kill()
+            raise WrongVersion(
+                f"{self.installed.prefix} holds {self.installed.release.dbms} {found}, not {wanted}: "
+                "the release manifest names the wrong archive"
+            )
+
+    @property
+    def under_valgrind(self) -> bool:
+        return any(Path(part).name == "valgrind" for part in self.wrapper)
+
+    @property
+    def server_pid(self) -> int:
+        return self.server.pid
+
+    def pids(self) -> list[int]:
+        """The server and its children now."""
+        return self.server.pids()
+
+    def stop(self, deadline_s: float = STOP_DEADLINE_S) -> tuple[str, ...]:
+        """A clean stop; past the deadline the server is killed, which the returned warnings say."""
+        return self.server.stop(self.stop_signal, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
+
+    def kill(self) -> None:
+        """End the server at once; its data directory is then good for nothing but a test of recovery."""
+        self.server.kill()
+
+    def save(self, target: Path) -> None:
+        """Copy the stopped server's data to `target`, sharing blocks where the file system can."""
+        self._copy(self.data, target)
+
+    def restore(self, source: Path) -> None:
+        """Replace the stopped server's data by what `save` kept."""
+        self._copy(source, self.data)
+        self.account.own(self.data)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        if self.server.running:
+            raise EngineError(f"stop {self.installed.release.name} before its data is copied")
+        if target.exists():
+            shutil.rmtree(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            ["cp", "--archive", "--reflink=auto", "--", str(source), str(target)],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise EngineError(f"cannot copy {source} to {target}: {done.stderr.strip()}")
+
+    def _environment(self) -> dict[str, str]:
+        return {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop() if kind is None else self.kill()
+
+
+def same_version(wanted: str, found: str) -> bool:
+    """Whether the numbers agree; 17 is 17.0, and a build's own suffix does not matter.
+
+    >>> same_version("10.11.19", "10.11.19"), same_version("17.0", "17"), same_version("17.2", "17.20")
+    (True, True, False)
+    """
+    return release_numbers("", wanted) == release_numbers("", found)

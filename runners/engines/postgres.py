@@ -1,0 +1,124 @@
+"""Postgres, 9.6 and later."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from signal import Signals
+from typing import ClassVar
+
+import psycopg
+
+from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine, Query
+from runners.engines.errors import EngineError, ServerDied
+from runners.engines.server import NotReady
+from runners.settings.dbms import NotRunnable, UnknownOption
+
+#: Names the socket (`.s.PGSQL.5432`); there is no TCP port.
+PORT = 5432
+USER = "pointdrop"
+DATABASE = "postgres"
+CONNECT_DEADLINE_S = 5
+
+_UNKNOWN_OPTION = re.compile(r'unrecognized configuration parameter "([^"]+)"')
+_BAD_VALUE = re.compile(r'invalid value for parameter "([^"]+)": ("[^"]*")')
+_OPTIONS_HINT = re.compile(r"HINT:\s*(Available values:.*)")
+
+
+class Postgres(Engine):
+    """A Postgres server; options go to a file of ours, so that `initdb`'s guesses at this host change nothing."""
+
+    #: Immediate shutdown: the postmaster takes its backends with it.
+    death_signal: ClassVar[str] = "QUIT"
+    #: Fast shutdown: open sessions are ended, a checkpoint is written.
+    stop_signal: ClassVar[Signals] = Signals.SIGINT
+
+    def initialise(self) -> None:
+        shutil.rmtree(self.data, ignore_errors=True)
+        flags = [
+            f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options.initialise.items()
+        ]
+        where = ("-D", str(self.data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.server.run(self.installed.command("initdb", *where, *flags), {}, INITIALISE_DEADLINE_S)
+
+    def server_command(self, under_valgrind: bool) -> list[str]:
+        file = self.directory / "postgresql.conf"
+        file.write_text(self.options.text)
+        self.account.own(file)
+        ours = {
+            "config_file": file,
+            "listen_addresses": "",
+            "unix_socket_directories": self.server.socket_directory,
+            "port": PORT,
+        }
+        settings = [part for name, value in ours.items() for part in ("-c", f"{name}={value}")]
+        return self.installed.command("postgres", "-D", str(self.data), *settings)
+
+    @property
+    def connection(self) -> Connection:
+        return Connection("pgsql", self.server.socket_directory, PORT, USER, DATABASE)
+
+    def query(self, sql: str) -> Query:
+        try:
+            with self._connect() as connection:
+                cursor = connection.execute(sql.encode())
+                return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
+
+    def version(self) -> str:
+        return str(self.query("SHOW server_version")[0][0]).split()[0]
+
+    def settle(self) -> None:
+        """Vacuum and analyze every table, then write all dirty pages."""
+        tables = self.query(
+            "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables "
+            "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1"
+        )
+        for (table,) in tables:
+            self.query(f"VACUUM (ANALYZE) {table}")
+        self.query("CHECKPOINT")
+
+    def wait_ready(self, deadline_s: float = 120.0) -> None:
+        try:
+            super().wait_ready(deadline_s)
+        except ServerDied as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: ServerDied) -> Exception:
+        """An option that this release or build refuses is the config's fault, and the log says which."""
+        text, options = str(error), self.options
+        where = f"config {options.config} on {self.installed.release.name}"
+        if unknown := _UNKNOWN_OPTION.search(text):
+            return UnknownOption(
+                f"{where}: there is no option {unknown[1]}; give it `since` or `before` in configs.toml"
+            )
+        if bad := _BAD_VALUE.search(text):
+            hint = _OPTIONS_HINT.search(text)
+            return NotRunnable(
+                f"{where}: this build does not have {bad[1]} = {bad[2]}" + (f" ({hint[1]})" if hint else "")
+            )
+        return error
+
+    def _probe(self) -> None:
+        if not self._socket_file().exists():
+            raise NotReady
+        try:
+            self._connect().close()
+        except psycopg.OperationalError as error:
+            raise NotReady from error
+
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        here = self.connection
+        return psycopg.connect(
+            host=str(here.socket),
+            port=here.port,
+            user=here.user,
+            dbname=here.database,
+            autocommit=True,
+            connect_timeout=CONNECT_DEADLINE_S * (10 if self.under_valgrind else 1),
+        )
+
+    def _socket_file(self) -> Path:
+        return self.server.socket_directory / f".s.PGSQL.{PORT}"

@@ -1,0 +1,125 @@
+"""Every server we start is on record on disk before it is started, so that a later run can find what a dead one left.
+
+A record is one small JSON file in `<state>/servers`. It names the harness that started the server; a record whose
+harness is alive is somebody's running server and is never touched. A process belongs to a record when its environment
+carries the record's marker, or when it runs the recorded executable inside the recorded directory (Postgres overwrites
+the environment of its backends, and puts each of them into a session of its own, so neither alone would do).
+
+    {"id": "5f0c...", "directory": "/srv/pointdrop/var/servers/b1", "uid": 65534, "harness": {"pid": 812, ...},
+     "server": {"pid": 815, "ticks": 992101, "boot": "e2..."}, "executable": "/.../bin/postgres", ...}
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+#: Environment variable by which a process says which record it belongs to.
+MARKER = "POINTDROP_SERVER"
+RECORDS = "servers"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: Fields of /proc/PID/stat after the command's closing parenthesis: state is 0, start time in clock ticks is 19.
+_STATE, _START_TICKS = 0, 19
+
+
+class ProcessId(BaseModel):
+    """A process for good: a pid alone is used again, also after a reboot."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    ticks: int
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessId | None:
+        """The process that has `pid` now; None when there is none, or only a zombie."""
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        if fields[_STATE] in "ZX":
+            return None
+        return cls(pid=pid, ticks=int(fields[_START_TICKS]), boot=_BOOT_ID.read_text().strip())
+
+    @property
+    def alive(self) -> bool:
+        """Whether that very process still runs."""
+        return ProcessId.of(self.pid) == self
+
+
+class ServerRecord(BaseModel):
+    """One server: who started it, where it runs and what it holds outside its directory."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    directory: Path
+    uid: int
+    harness: ProcessId
+    socket_directory: Path
+    server: ProcessId | None = None
+    executable: str = ""
+    """What the server process runs (valgrind's tool or a private loader, where one is in front)."""
+    shared_files: tuple[str, ...] = ()
+    """Files in /dev/shm that the server has mapped."""
+
+    @classmethod
+    def new(cls, directory: Path, uid: int, socket_directory: Path) -> ServerRecord:
+        harness = ProcessId.of(os.getpid())
+        assert harness is not None, "this process runs"
+        return cls(
+            id=uuid.uuid4().hex, directory=directory, uid=uid, harness=harness, socket_directory=socket_directory
+        )
+
+    def path(self, state: Path) -> Path:
+        return state / RECORDS / f"{self.id}.json"
+
+    def write(self, state: Path) -> None:
+        """Put the record on disk, whole or not at all."""
+        path = self.path(state)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".tmp")
+        draft.write_text(self.model_dump_json())
+        draft.replace(path)
+
+    def members(self) -> list[psutil.Process]:
+        """The processes that belong to this server and run now."""
+        return [process for process in psutil.process_iter() if self._owns(process)]
+
+    def _owns(self, process: psutil.Process) -> bool:
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE or process.uids().real not in (self.uid, 0):
+                return False
+            if process.environ().get(MARKER) == self.id:
+                return True
+            inside = Path(process.cwd()).is_relative_to(self.directory)
+            return bool(self.executable) and inside and process.exe() == self.executable
+        except (psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
+            return False
+
+
+def read_records(state: Path) -> Iterator[tuple[Path, ServerRecord]]:
+    """All records below `state`; what is no record (a torn or foreign file) is left where it is."""
+    for path in sorted((state / RECORDS).glob("*.json")):
+        try:
+            yield path, ServerRecord.model_validate_json(path.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            continue
+
+
+def mapped_shared_files(processes: Iterable[psutil.Process]) -> set[str]:
+    """Names in /dev/shm that any of the processes has mapped."""
+    found: set[str] = set()
+    for process in processes:
+        try:
+            maps = Path(f"/proc/{process.pid}/maps").read_text(errors="replace")
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        found |= {line.split()[5] for line in maps.splitlines() if " /dev/shm/PostgreSQL." in line}
+    return found

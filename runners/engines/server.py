@@ -1,0 +1,196 @@
+"""One server process: on record before it starts, its log kept, gone when it should be.
+
+The driver below the engines; it knows processes and nothing of any DBMS.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+from tenacity import RetryError, Retrying, retry_if_exception_type, retry_if_result, stop_after_delay, wait_fixed
+
+from runners.engines.account import Account
+from runners.engines.errors import ServerDied, ServerTimeout
+from runners.engines.leftovers import kill_server
+from runners.engines.records import MARKER, ProcessId, ServerRecord, mapped_shared_files
+
+POLL_S = 0.02
+#: Lines of the server's log that an error shows.
+LOG_TAIL_LINES = 15
+
+
+class NotReady(Exception):
+    """The server runs but does not answer yet."""
+
+
+class Server:
+    """A server in `directory`, run as `account`, recorded below `state`."""
+
+    def __init__(self, name: str, directory: Path, account: Account, state: Path, death_signal: str) -> None:
+        self.name = name
+        self.directory = directory
+        self.account = account
+        self.state = state
+        self.death_signal = death_signal
+        self.log = directory / "server.log"
+        # The path of a Unix socket must stay below 108 bytes, which a directory of any depth cannot promise.
+        self.socket_directory = Path(tempfile.mkdtemp(prefix="pointdrop-"))
+        account.own(self.socket_directory)
+        self.record = ServerRecord.new(directory, account.uid, self.socket_directory)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, argv: Sequence[str], environment: Mapping[str, str], deadline_s: float) -> str:
+        """Run a program of the DBMS (initdb and its like) to its end and return what it printed.
+
+        ServerDied when it fails, ServerTimeout when it is not done by the deadline.
+        """
+        self.record.write(self.state)
+        command = self.account.command(argv, self.death_signal)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.directory,
+                env=self._environment(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=deadline_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            kill_server(self.record)
+            raise ServerTimeout(f"{self.name}: {Path(argv[0]).name} is not done after {deadline_s:.0f} s") from None
+        output = done.stdout.decode(errors="replace")
+        if done.returncode:
+            raise ServerDied(f"{self.name}: {Path(argv[0]).name} failed ({done.returncode}):\n{_tail(output)}")
+        return output
+
+    def start(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start the server; it is on record first, with nothing but its marker to find it by."""
+        if self._process is not None and self._process.poll() is None:
+            raise ServerDied(f"{self.name} runs already in {self.directory}; stop it first")
+        self.socket_directory.mkdir(mode=0o700, exist_ok=True)
+        self.account.own(self.socket_directory)
+        self.record = self.record.model_copy(update={"server": None, "executable": "", "shared_files": ()})
+        self.record.write(self.state)
+        with self.log.open("wb") as log:
+            self.account.own(self.log)
+            self._process = subprocess.Popen(
+                self.account.command(argv, self.death_signal),
+                cwd=self.directory,
+                env=self._environment(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.record = self.record.model_copy(update={"server": ProcessId.of(self._process.pid)})
+        self.record.write(self.state)
+
+    def wait_ready(self, probe: Callable[[], None], deadline_s: float) -> None:
+        """Call `probe` until it no longer raises NotReady.
+
+        ServerDied when the process ends, ServerTimeout at the deadline; both show the end of the log.
+        """
+
+        def attempt() -> None:
+            if self._running() is None:
+                raise ServerDied(f"{self.name} ended while starting:\n{self.log_tail()}")
+            probe()
+
+        try:
+            Retrying(
+                retry=retry_if_exception_type(NotReady), stop=stop_after_delay(deadline_s), wait=wait_fixed(POLL_S)
+            )(attempt)
+        except RetryError:
+            raise ServerTimeout(
+                f"{self.name} does not answer after {deadline_s:.0f} s; the end of its log:\n{self.log_tail()}"
+            ) from None
+        pid = self.pid
+        self.record = self.record.model_copy(
+            update={
+                "executable": psutil.Process(pid).exe(),
+                "shared_files": tuple(sorted(mapped_shared_files([psutil.Process(pid)]))),
+            }
+        )
+        self.record.write(self.state)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server (of valgrind, where that is in front)."""
+        process = self._running()
+        if process is None:
+            raise ServerDied(f"{self.name} does not run; the end of its log:\n{self.log_tail()}")
+        return process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._running() is not None
+
+    def pids(self) -> list[int]:
+        """The server and all its children now."""
+        main = psutil.Process(self.pid)
+        return [main.pid, *(child.pid for child in main.children(recursive=True))]
+
+    def stop(self, how: signal.Signals, deadline_s: float) -> tuple[str, ...]:
+        """Ask the server to stop and wait; past the deadline kill it. Returns warnings. Stopping twice is fine."""
+        warnings: tuple[str, ...] = ()
+        process = self._running()
+        if process is not None:
+            process.send_signal(how)
+            try:
+                process.wait(deadline_s)
+            except subprocess.TimeoutExpired:
+                warnings = (f"{self.name} was killed: it did not stop within {deadline_s:.0f} s",)
+        self.kill()
+        return warnings
+
+    def kill(self) -> None:
+        """End every process of the server at once, clean up after it and take it off the record."""
+        kill_server(self.record)
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+        self.record.path(self.state).unlink(missing_ok=True)
+        shutil.rmtree(self.socket_directory, ignore_errors=True)
+
+    def wait_until(self, done: Callable[[], bool], deadline_s: float, poll_s: float, what: str) -> None:
+        """Wait for a state of the running server; ServerTimeout names `what`."""
+        try:
+            Retrying(
+                retry=retry_if_result(lambda result: not result),
+                stop=stop_after_delay(deadline_s),
+                wait=wait_fixed(poll_s),
+            )(done)
+        except RetryError:
+            raise ServerTimeout(f"{self.name}: {what} is not done after {deadline_s:.0f} s") from None
+
+    def log_tail(self) -> str:
+        """The last lines the server logged."""
+        return _tail(self.log.read_text(errors="replace") if self.log.exists() else "")
+
+    def _running(self) -> subprocess.Popen[bytes] | None:
+        return self._process if self._process is not None and self._process.poll() is None else None
+
+    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """Nothing of the harness's environment reaches a server: it could change what is measured."""
+        return {
+            "PATH": os.defpath + ":/usr/local/bin",
+            "LC_ALL": "C",
+            "TZ": "UTC",
+            "HOME": str(self.directory),
+            "TMPDIR": tempfile.gettempdir(),
+            **extra,
+            MARKER: self.record.id,
+        }
+
+
+def _tail(text: str) -> str:
+    return "\n".join(text.splitlines()[-LOG_TAIL_LINES:]) or "(nothing was logged)"
