@@ -1,0 +1,236 @@
+"""Unpack archives that somebody else made, so that nothing lands outside the directory given.
+
+Refused, with nothing kept: absolute names, `..`, links that lead out, devices and pipes, names that change kind
+half-way (a file below a link), and archives that unpack to more than `Limits` allows (bombs).
+
+>>> relative_name("./bin/postgres")
+'bin/postgres'
+>>> relative_name("../etc/passwd")
+Traceback (most recent call last):
+runners.releases.errors.UnsafeArchive: archive member '../etc/passwd' leaves the directory; it was not unpacked
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+import stat
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from runners.releases.errors import UnsafeArchive
+
+CHUNK_BYTES = 1 << 20
+#: Modes that survive unpacking: no set-user-id, nothing writable by others.
+FILE_MODE_MASK = 0o755
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one archive may unpack to. A debug build of MySQL, the largest real one, has 4 GiB in 25,000 members."""
+
+    members: int = 200_000
+    total_bytes: int = 12 << 30
+    ratio: int = 400
+    """Unpacked bytes for each packed byte; text tables of zeros reach 50."""
+
+
+def relative_name(name: str, root_links: bool = False) -> str:
+    """`name` as a clean relative POSIX path; UnsafeArchive when it leaves the directory.
+
+    `root_links` takes a leading slash as the archive's own root, as Debian packages mean it.
+    """
+    if "\x00" in name:
+        raise UnsafeArchive(f"archive member {name!r} has an unusable name; it was not unpacked")
+    if name.startswith("/") and root_links:
+        name = name.lstrip("/")
+    clean = posixpath.normpath(name)
+    if clean.startswith("/") or clean == ".." or clean.startswith("../") or ".." in name.split("/"):
+        raise UnsafeArchive(f"archive member {name!r} leaves the directory; it was not unpacked")
+    return clean
+
+
+def _link_target(member: str, target: str, root_links: bool) -> str:
+    """The target of the symbolic link `member`, relative to the link, proved to stay inside by its text."""
+    if target.startswith("/"):
+        if not root_links:
+            raise UnsafeArchive(f"archive link {member!r} -> {target!r} is absolute; it was not unpacked")
+        target = posixpath.relpath(posixpath.normpath(target.lstrip("/")) or ".", posixpath.dirname(member) or ".")
+    resolved = posixpath.normpath(posixpath.join(posixpath.dirname(member), target))
+    if resolved == ".." or resolved.startswith(("../", "/")):
+        raise UnsafeArchive(f"archive link {member!r} -> {target!r} leads out; it was not unpacked")
+    return target
+
+
+class _Target:
+    """The directory an archive is unpacked into, with the bookkeeping against bombs."""
+
+    def __init__(self, root: Path, packed_bytes: int, limits: Limits) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.root = Path(os.path.realpath(root))
+        self.limits = limits
+        self.allowed_bytes = min(limits.total_bytes, max(packed_bytes, CHUNK_BYTES) * limits.ratio)
+        self.written = self.members = 0
+
+    def place(self, name: str) -> Path:
+        """Where member `name` goes; its parents are made, and none of them may be a link that leads out."""
+        self.members += 1
+        if self.members > self.limits.members:
+            raise UnsafeArchive(f"the archive has more than {self.limits.members} members; it was not unpacked")
+        path = self.root / name
+        parent = Path(os.path.realpath(path.parent))
+        if parent != self.root and self.root not in parent.parents:
+            raise UnsafeArchive(f"archive member {name!r} is written through a link that leads out")
+        parent.mkdir(parents=True, exist_ok=True)
+        return parent / path.name
+
+    def directory(self, name: str) -> None:
+        if name == ".":
+            return
+        path = self.place(name)
+        if not path.is_dir():
+            path.mkdir(mode=0o755)
+
+    def file(self, name: str, data: IO[bytes], mode: int) -> None:
+        path = self.place(name)
+        if path.is_symlink() or path.exists():
+            path.unlink()
+        with path.open("xb") as out:
+            while chunk := data.read(CHUNK_BYTES):
+                self.written += len(chunk)
+                if self.written > self.allowed_bytes:
+                    raise UnsafeArchive(
+                        f"the archive unpacks to more than {self.allowed_bytes} bytes; it looks like a bomb"
+                    )
+                out.write(chunk)
+        path.chmod((mode & FILE_MODE_MASK) | 0o444)
+
+    def symlink(self, name: str, target: str) -> None:
+        path = self.place(name)
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        path.symlink_to(target)
+
+    def hardlink(self, name: str, target: str) -> None:
+        source = Path(os.path.realpath(self.root / target))
+        if self.root not in source.parents or not source.is_file():
+            raise UnsafeArchive(f"archive link {name!r} -> {target!r} names no file unpacked before it")
+        path = self.place(name)
+        if path.is_symlink() or path.exists():
+            path.unlink()
+        os.link(source, path)
+
+    def check_links(self) -> None:
+        """Links to links can lead out although each looks harmless, so all are followed once more at the end."""
+        for path in self.root.rglob("*"):
+            if path.is_symlink():
+                end = Path(os.path.realpath(path))
+                if end != self.root and self.root not in end.parents:
+                    raise UnsafeArchive(f"archive link {path.relative_to(self.root)} leads out through other links")
+
+
+def _below(name: str, subtree: str) -> str | None:
+    """`name` relative to `subtree` of the archive, or None when it lies elsewhere; `*` stands for any one directory."""
+    wanted = [part for part in subtree.split("/") if part]
+    parts = name.split("/")
+    if len(parts) <= len(wanted) or any(w not in ("*", p) for w, p in zip(wanted, parts, strict=False)):
+        return None
+    return "/".join(parts[len(wanted) :])
+
+
+def _unpack_tar(tar: tarfile.TarFile, target: _Target, subtree: str, root_links: bool) -> None:
+    for member in tar:
+        name = _below(relative_name(member.name, root_links), subtree)
+        if name is None:
+            continue
+        if member.isdir():
+            target.directory(name)
+        elif member.isreg():
+            data = tar.extractfile(member)
+            assert data is not None
+            target.file(name, data, member.mode)
+        elif member.issym():
+            target.symlink(name, _link_target(name, member.linkname, root_links))
+        elif member.islnk():
+            linked = _below(relative_name(member.linkname, root_links), subtree)
+            if linked is None:
+                raise UnsafeArchive(f"archive link {name!r} -> {member.linkname!r} leads out of {subtree!r}")
+            target.hardlink(name, linked)
+        else:
+            raise UnsafeArchive(f"archive member {name!r} is a device or pipe; it was not unpacked")
+
+
+def _unpack_zip(archive: zipfile.ZipFile, target: _Target, subtree: str) -> None:
+    for info in archive.infolist():
+        name = _below(relative_name(info.filename.rstrip("/")), subtree)
+        if name is None:
+            continue
+        mode = info.external_attr >> 16
+        if info.is_dir():
+            target.directory(name)
+        elif stat.S_ISLNK(mode):
+            target.symlink(name, _link_target(name, archive.read(info).decode(errors="surrogateescape"), False))
+        elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
+            with archive.open(info) as data:
+                target.file(name, data, mode or 0o644)
+        else:
+            raise UnsafeArchive(f"archive member {name!r} is a device or pipe; it was not unpacked")
+
+
+def unpack(
+    archive: Path,
+    root: Path,
+    *,
+    inner: str = "",
+    subtree: str = "",
+    root_links: bool = False,
+    limits: Limits | None = None,
+) -> None:
+    """Unpack `archive` (tar with any compression Python reads, zip, jar, deb) into `root`.
+
+    `inner` names an archive inside the archive that is unpacked in its place (`postgres-linux-x86_64.txz` in a jar);
+    `subtree` is the directory whose contents become `root`'s, with `*` for a directory of any name.
+    On UnsafeArchive `root` holds what was written before the bad member was met: the caller throws it away.
+    """
+    limits = limits or Limits()
+    target = _Target(root, archive.stat().st_size, limits)
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as outer:
+                if not inner:
+                    _unpack_zip(outer, target, subtree)
+                else:
+                    with outer.open(inner) as data, tarfile.open(fileobj=data, mode="r|*") as tar:
+                        _unpack_tar(tar, target, subtree, root_links)
+        else:
+            with archive.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|*") as tar:
+                _unpack_tar(tar, target, subtree, root_links)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, KeyError, OSError) as error:
+        raise UnsafeArchive(f"{archive.name} cannot be unpacked: {error}") from error
+    target.check_links()
+    if not target.members:
+        raise UnsafeArchive(f"{archive.name} has nothing below {subtree or 'its root'!r}; is it the right archive?")
+
+
+def seal(root: Path) -> None:
+    """Make the tree below `root` read-only and readable by everybody, so that an unprivileged server can start
+    from it and nothing changes it afterwards."""
+    for directory, _, files in os.walk(root):
+        for name in files:
+            path = Path(directory, name)
+            if not path.is_symlink():
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o555 | 0o444)
+        Path(directory).chmod(0o555)
+
+
+def remove_tree(root: Path) -> None:
+    """Remove a sealed tree."""
+    if not root.exists():
+        return
+    for directory, _, _ in os.walk(root):
+        Path(directory).chmod(0o755)
+    shutil.rmtree(root)

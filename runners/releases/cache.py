@@ -1,0 +1,218 @@
+"""The content-addressed cache below `state/cache`: archives by sha256, and the trees unpacked from them.
+
+    blobs/ab/ab12...          an archive, exactly as the vendor serves it
+    prefixes/<key>/           an unpacked, read-only tree
+    prefixes/<key>.json       what it is made of; written last, so a tree without one is rubbish
+    tmp/<random>/             work in progress, renamed into place when it is complete
+    locks/                    one writer per key; readers hold a lease, which pruning respects
+
+Two processes can fetch the same release at once: the second waits and finds it done. A process that is killed leaves
+only rubbish in `tmp`, which the next prune removes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock
+
+from runners.releases.archives import remove_tree, seal
+
+#: Kept at most, unless the caller says otherwise; a year of nightlies of four DBMS is about 15 GiB.
+BOUND_BYTES = 30 << 30
+
+
+@dataclass(frozen=True)
+class Removed:
+    """One thing a prune took away."""
+
+    kind: str
+    name: str
+    size: int
+
+
+class Cache:
+    """Everything here is safe with several processes at once."""
+
+    def __init__(self, root: Path, bound_bytes: int = BOUND_BYTES) -> None:
+        self.root = root
+        self.bound_bytes = bound_bytes
+        self._leases: dict[str, int] = {}
+
+    def _dir(self, *parts: str) -> Path:
+        path = self.root.joinpath(*parts)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def lock(self, key: str) -> FileLock:
+        """One writer for `key`, across processes."""
+        return FileLock(self._dir("locks") / f"{key}.lock")
+
+    @contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """A private directory on the cache's file system, removed afterwards; locked, so that prune leaves it alone."""
+        with tempfile.TemporaryDirectory(dir=self._dir("tmp"), ignore_cleanup_errors=True) as name:
+            path = Path(name)
+            holder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(holder, fcntl.LOCK_EX)
+                yield path
+            finally:
+                os.close(holder)
+                for tree in path.iterdir():
+                    if tree.is_dir() and not tree.is_symlink():
+                        remove_tree(tree)
+
+    # --- blobs ---
+
+    def _blob_path(self, sha256: str) -> Path:
+        return self.root / "blobs" / sha256[:2] / sha256
+
+    def blob(self, sha256: str) -> Path | None:
+        """The archive with this digest, marked as used now."""
+        path = self._blob_path(sha256)
+        if not path.is_file():
+            return None
+        os.utime(path)
+        return path
+
+    def adopt(self, path: Path, sha256: str) -> Path:
+        """Move a file of known digest in; atomic, and harmless when it is there already."""
+        kept = self._blob_path(sha256)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(kept)
+        kept.chmod(0o444)
+        return kept
+
+    # --- prefixes ---
+
+    def _prefix_path(self, key: str) -> Path:
+        return self.root / "prefixes" / key
+
+    def _record_path(self, key: str) -> Path:
+        return self.root / "prefixes" / f"{key}.json"
+
+    def installed(self, key: str) -> tuple[Path, dict[str, Any]] | None:
+        """The tree and its record, leased to this process and marked as used now; None when it is not there."""
+        self._lease(key)
+        record = self._record_path(key)
+        if not record.is_file():
+            return None
+        os.utime(record)
+        loaded: dict[str, Any] = json.loads(record.read_text())
+        return self._prefix_path(key), loaded
+
+    def has(self, key: str) -> bool:
+        """Whether the tree is there; neither leases nor marks it."""
+        return self._record_path(key).is_file()
+
+    def install(self, key: str, tree: Path, record: dict[str, Any]) -> Path:
+        """Rename a finished tree into place and seal it. The caller holds `lock(key)`."""
+        prefix = self._prefix_path(key)
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        self._record_path(key).unlink(missing_ok=True)
+        remove_tree(prefix)
+        seal(tree)
+        tree.chmod(0o755)  # renaming a directory rewrites its `..`
+        tree.replace(prefix)
+        prefix.chmod(0o555)
+        temporary = self._record_path(key).with_suffix(".new")
+        temporary.write_text(json.dumps(record, indent=1, sort_keys=True))
+        temporary.replace(self._record_path(key))
+        self._lease(key)
+        return prefix
+
+    def _lease(self, key: str) -> None:
+        """Hold `key` against pruning for as long as this object lives; the kernel lets go if the process dies."""
+        if key not in self._leases:
+            handle = os.open(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            self._leases[key] = handle
+
+    def close(self) -> None:
+        """Give back all leases."""
+        while self._leases:
+            os.close(self._leases.popitem()[1])
+
+    # --- size ---
+
+    def size(self) -> int:
+        """Bytes of blobs and prefixes."""
+        return sum(size for _, _, _, size in self._entries())
+
+    def _entries(self) -> Iterator[tuple[float, str, str, int]]:
+        """(last use, kind, name, bytes) of everything that can be pruned."""
+        for blob in self.root.glob("blobs/*/*"):
+            status = blob.stat()
+            yield status.st_mtime, "archive", blob.name, status.st_size
+        for record in self.root.glob("prefixes/*.json"):
+            size = int(json.loads(record.read_text()).get("installed_bytes", 0))
+            yield record.stat().st_mtime, "installed", record.stem, size
+
+    def prune(self, bound_bytes: int | None = None) -> list[Removed]:
+        """Remove what was not used for longest until the rest fits, and the leftovers of killed processes.
+
+        Never removed: a tree that a process holds a lease on, or from which a program is running.
+        """
+        bound = self.bound_bytes if bound_bytes is None else bound_bytes
+        removed = list(self._remove_leftovers())
+        entries = sorted(self._entries())
+        total = sum(size for *_, size in entries)
+        running = _running_programs() if total > bound else set()
+        for _, kind, name, size in entries:
+            if total <= bound:
+                break
+            if kind == "archive":
+                self._blob_path(name).unlink(missing_ok=True)
+            elif not self._remove_prefix(name, running):
+                continue
+            total -= size
+            removed.append(Removed(kind, name, size))
+        return removed
+
+    def _remove_prefix(self, key: str, running: set[Path]) -> bool:
+        prefix = self._prefix_path(key).resolve()
+        if any(prefix in program.parents for program in running):
+            return False
+        handle = os.open(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._record_path(key).unlink(missing_ok=True)
+            remove_tree(prefix)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def _remove_leftovers(self) -> Iterator[Removed]:
+        for path in self._dir("tmp").iterdir():
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            finally:
+                os.close(handle)
+            remove_tree(path)
+            yield Removed("leftover", path.name, 0)
+
+
+def _running_programs() -> set[Path]:
+    """Executables of all processes that may be seen."""
+    found = set()
+    for process in psutil.process_iter():
+        try:
+            found.add(Path(process.exe()))
+        except (psutil.Error, OSError):
+            continue
+    return found

@@ -1,0 +1,87 @@
+"""Releases in a Maven repository, through the `mvn` client: its mirrors, proxies and credentials are the machine's.
+
+The client checks every file against the checksum beside it (`-C` makes a mismatch an error), and the checksum is read
+again here, so that a repository without one is an error and not a warning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+from filelock import FileLock
+
+from runners.releases.archives import unpack
+from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
+from runners.releases.sources import Download, MavenSettings, Offer, Part, part_of, read_versions
+
+CLIENT_SECONDS = 900
+#: Lines of the client's output that are worth showing.
+SHOWN_LINES = 6
+
+
+class MavenSource:
+    """See `runners.releases.sources.Source`."""
+
+    def __init__(self, settings: MavenSettings, repository: Path) -> None:
+        self._settings = settings
+        self._repository = repository
+
+    @property
+    def _folder(self) -> Path:
+        return self._repository.joinpath(*self._settings.group.split("."), self._settings.artifact)
+
+    def _get(self, coordinates: str, *options: str) -> None:
+        """Run the client; it keeps one repository per state directory and must not run in it twice at once."""
+        self._repository.mkdir(parents=True, exist_ok=True)
+        command = [
+            "mvn", "--batch-mode", "--quiet", "--strict-checksums", *options,
+            "dependency:get", f"-Dmaven.repo.local={self._repository}", "-Dtransitive=false",
+            f"-Dartifact={self._settings.group}:{self._settings.artifact}:{coordinates}",
+        ]  # fmt: skip
+        with FileLock(f"{self._repository}.lock"):
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=CLIENT_SECONDS, check=False)
+            except FileNotFoundError as error:
+                raise SourceUnavailable("the Maven client is missing; run `make setup` (package maven)") from error
+            except subprocess.TimeoutExpired as error:
+                raise SourceUnavailable(f"the Maven client did not finish within {CLIENT_SECONDS} s") from error
+        if done.returncode:
+            lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:SHOWN_LINES]
+            raise SourceUnavailable(f"{self._settings.artifact} {coordinates}: " + "\n".join(lines))
+
+    def offers(self) -> list[Offer]:
+        self._get("LATEST:pom", "--update-snapshots")
+        versions: set[str] = set()
+        for metadata in self._folder.glob("maven-metadata-*.xml"):
+            versions.update(node.text or "" for node in ElementTree.parse(metadata).iter("version"))
+        if not versions:
+            raise SourceUnavailable(f"{self._settings.artifact}: the repository lists no version")
+        return read_versions(self._settings.versions, sorted(versions))
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        self._get(offer.locator)
+        name = f"{self._settings.artifact}-{offer.locator}.jar"
+        jar = self._folder / offer.locator / name
+        beside = jar.with_name(f"{name}.sha1")
+        if not beside.is_file():
+            raise Unverifiable(f"{name}: the repository has no checksum for it; it was not used")
+        published = beside.read_text().split()[0].lower()
+        with jar.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha1").hexdigest()
+        if found != published:
+            raise DigestMismatch(f"{name} (sha1 beside the artifact)", published, found)
+        moved = into / name
+        jar.replace(moved)  # the cache keeps it by content; the client's copy would double the space
+        return Download(
+            parts=(part_of(moved),),
+            upstream=f"sha1:{published}",
+            verified="checksum beside the artifact, by the Maven client and again by Pointdrop",
+        )
+
+    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+        for part in parts:
+            unpack(part.path, prefix, inner=self._settings.inner, subtree=self._settings.subtree)

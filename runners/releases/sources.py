@@ -1,0 +1,140 @@
+"""What every source of releases offers the catalogue, and the settings of each kind.
+
+A source lists what it has (`offers`), and downloads one release into a directory, checked against whatever its vendor
+publishes (`download`). It never decides what is trusted: the catalogue compares the digest with the pin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One release a source has."""
+
+    version: str
+    locator: str
+    released: date | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One downloaded file."""
+
+    name: str
+    path: Path
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Download:
+    """What a source brought, checked against its vendor."""
+
+    parts: tuple[Part, ...]
+    upstream: str
+    """The vendor's checksum, `algorithm:hex`; of a package set, that of the signed index."""
+    verified: str
+    """How, in a sentence for people."""
+    signature: str = "not checked"
+    libraries: tuple[Part, ...] = field(default=())
+    """Files that the release needs but that are not the release: they are unpacked with it, and no pin names them."""
+
+    @property
+    def sha256(self) -> str:
+        """What the pin holds: the digest of the only part, or of the sorted list of `digest  name` lines."""
+        return set_digest({part.name: part.sha256 for part in self.parts})
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self.parts)
+
+
+def set_digest(parts: dict[str, str]) -> str:
+    """One digest for one file or several: sha256 over the lines `sha256sum` would print, sorted by name."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(parts.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def part_of(path: Path, name: str = "") -> Part:
+    """Digest and size of a file, read once."""
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Part(name or path.name, path, digest, path.stat().st_size)
+
+
+class Source(Protocol):
+    """One place releases come from."""
+
+    def offers(self) -> list[Offer]:
+        """Everything it has, in any order. Raises SourceUnavailable."""
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        """Bring one release into the empty directory `into`. Raises SourceUnavailable, Unverifiable, DigestMismatch."""
+
+    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+        """Lay the parts (libraries too) out below `prefix`. Raises UnsafeArchive, BuildFailed."""
+
+
+# --- settings --------------------------------------------------------------------------------------------------
+
+
+def _compiles(pattern: str) -> str:
+    if "version" not in re.compile(pattern).groupindex:
+        raise ValueError("a pattern needs the group (?P<version>...), and may have (?P<revision>...)")
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_compiles)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    """What pins call it; the `build` of the releases it brings."""
+    discover: bool = True
+    """False: only asked when it is named, since it needs a network that not every machine has."""
+
+
+class MavenSettings(_Settings):
+    """Archives in a Maven repository, fetched by the `mvn` client with the settings of this machine."""
+
+    kind: Literal["maven"]
+    group: str
+    artifact: str
+    versions: tuple[Pattern, ...]
+    """How an artifact version reads: group `version` is the release's, `revision` a rebuild of it (the newest wins)."""
+    inner: str = ""
+    """The archive inside the jar that holds the server."""
+    subtree: str = ""
+
+
+SourceSettings = MavenSettings
+
+
+def read_versions(patterns: Iterable[str], locators: Iterable[str]) -> list[Offer]:
+    """Releases among `locators`; of several builds of a release the one with the highest revision.
+
+    >>> read_versions([r"(?P<version>[0-9]+\\.[0-9]+)\\.(?P<revision>.+)"], ["10.5.0", "10.5.0-1", "rubbish"])
+    [Offer(version='10.5', locator='10.5.0-1', released=None)]
+    """
+    best: dict[str, tuple[tuple[int, ...], str]] = {}
+    for locator in locators:
+        for pattern in patterns:
+            if found := re.fullmatch(pattern, locator):
+                revision = tuple(int(n) for n in re.findall(r"\d+", found.groupdict().get("revision") or ""))
+                best[found["version"]] = max(best.get(found["version"], ((), "")), (revision, locator))
+                break
+    return [Offer(version, locator) for version, (_, locator) in best.items()]
