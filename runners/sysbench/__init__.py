@@ -1,0 +1,19 @@
+"""sysbench 1.0 with our own Lua scripts: command lines, output, and the process in between."""
+
+from runners.sysbench.command import Client, explain_command, prepare_command, run_command, scripts_digest
+from runners.sysbench.driver import run_sysbench
+from runners.sysbench.output import CountedWindow, Report, Second, parse_plans, parse_report
+
+__all__ = [
+    "Client",
+    "CountedWindow",
+    "Report",
+    "Second",
+    "explain_command",
+    "parse_plans",
+    "parse_report",
+    "prepare_command",
+    "run_command",
+    "run_sysbench",
+    "scripts_digest",
+]

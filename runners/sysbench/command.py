@@ -1,0 +1,134 @@
+"""Command lines for sysbench: test, scale and connection in, argument vector out. Pure but for reading the scripts.
+
+>>> client = Client(driver="pgsql", socket="/run/pg", port=5432, user="pointdrop", database="postgres")
+>>> command = prepare_command(client, Scale(tables=1, rows=50_000), seed=7)
+>>> command[:3], command[-1]
+(['sysbench', '--db-driver=pgsql', '--pgsql-host=/run/pg'], 'prepare')
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from runners.settings import Scale, Test
+from runners.settings.benchmarks import OptionValue
+
+SCRIPTS = Path(__file__).parent / "lua"
+#: Any family can load data; they all share the tables.
+_PREPARE_SCRIPT = "point_select"
+#: sysbench draws its own seed when told 0.
+_SEED_LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Client:
+    """How sysbench reaches the server; `driver` is its own word."""
+
+    driver: Literal["pgsql", "mysql"]
+    socket: str
+    """The socket's directory for pgsql, the socket itself for mysql."""
+    port: int
+    user: str
+    database: str
+    storage_engine: str = ""
+    """ENGINE of the tables where the DBMS has several; empty for the server's default."""
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """`base` with our scripts where `require` finds them, after nothing of the user's."""
+    return {**base, "LUA_PATH": f"{SCRIPTS}/?.lua;;", "LC_ALL": "C"}
+
+
+def scripts_digest() -> str:
+    """First 16 hex digits of the sha256 over the Lua scripts: a changed script is a changed workload."""
+    digest = hashlib.sha256()
+    for path in sorted(SCRIPTS.glob("*.lua")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def prepare_command(client: Client, scale: Scale, *, seed: int) -> list[str]:
+    """Create and fill the tables, one thread a table up to the scale's threads."""
+    threads = min(scale.tables, max(1, scale.threads))
+    options = {"tables": scale.tables, "table-size": scale.rows, "storage-engine": client.storage_engine}
+    return _command(client, _PREPARE_SCRIPT, {**options, "threads": threads, **_seed(seed)}, "prepare")
+
+
+def explain_command(client: Client, test: Test, scale: Scale) -> list[str]:
+    """Print the plan of every statement of the test."""
+    options = {"tables": scale.tables, "table-size": scale.rows, **_test_options(test)}
+    return _command(client, test.script, options, "explain")
+
+
+def run_command(client: Client, test: Test, scale: Scale, *, seconds: int, warmup_s: int, seed: int) -> list[str]:
+    """Run a test for `warmup_s` + `seconds`; the counters are reset in between, and reported once a second."""
+    options: dict[str, OptionValue] = {
+        "tables": scale.tables,
+        "table-size": scale.rows,
+        **_test_options(test),
+        "threads": scale.threads,
+        "time": warmup_s + seconds,
+        "report-interval": 1,
+        "histogram": "on",
+        "percentile": 99,
+        **_seed(seed),
+    }
+    if warmup_s:
+        options["report-checkpoints"] = warmup_s
+    return _command(client, test.script, options, "run")
+
+
+def count_command(
+    client: Client, test: Test, scale: Scale, *, pid: int, warmup: int, events: int, vgdb: str, seed: int
+) -> list[str]:
+    """Run `warmup` + `events` events on one connection, the instructions of the latter counted in process `pid`
+    (-1: in the connection's own)."""
+    options: dict[str, OptionValue] = {
+        "tables": scale.tables,
+        "table-size": scale.rows,
+        **_test_options(test),
+        "threads": 1,
+        "time": 0,
+        "events": warmup + events,
+        "count-pid": pid,
+        "count-warmup": warmup,
+        "count-events": events,
+        "count-vgdb": vgdb,
+        **_seed(seed),
+    }
+    return _command(client, test.script, options, "run")
+
+
+def _test_options(test: Test) -> dict[str, OptionValue]:
+    return {name.replace("_", "-"): value for name, value in test.options.items()}
+
+
+def _seed(seed: int) -> dict[str, OptionValue]:
+    return {"rand-type": "uniform", "rand-seed": seed % _SEED_LIMIT or 1}
+
+
+def _command(client: Client, script: str, options: Mapping[str, OptionValue], command: str) -> list[str]:
+    return [
+        "sysbench",
+        *_connection(client),
+        *(f"--{name}={_text(value)}" for name, value in options.items() if value != ""),
+        str(SCRIPTS / f"{script}.lua"),
+        command,
+    ]
+
+
+def _connection(client: Client) -> list[str]:
+    if client.driver == "pgsql":
+        where = {"host": client.socket, "port": client.port}
+    else:
+        where = {"socket": client.socket}
+    options = {**where, "user": client.user, "db": client.database}
+    return [f"--db-driver={client.driver}", *(f"--{client.driver}-{name}={value}" for name, value in options.items())]
+
+
+def _text(value: OptionValue) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)

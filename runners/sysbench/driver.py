@@ -1,0 +1,95 @@
+"""Runs one sysbench process: every line is seen as it comes, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import IO
+
+from runners.errors import WorkloadFailed
+from runners.sysbench.command import environment
+from runners.sysbench.output import Second, failure, parse_second
+
+READ_BYTES = 65_536
+
+
+def run_sysbench(
+    argv: Sequence[str],
+    *,
+    deadline_s: float,
+    on_second: Callable[[Second], None] | None = None,
+    wake_at_s: float | None = None,
+    on_wake: Callable[[], None] | None = None,
+) -> str:
+    """Run `argv` to its end and return all it printed.
+
+    `on_second` is called as each per-second line arrives, so that meters keep sysbench's own clock; `on_wake` once,
+    `wake_at_s` seconds after its threads started. WorkloadFailed when it fails or is not done by the deadline.
+    """
+    process = subprocess.Popen(
+        list(argv),
+        env=environment({"PATH": os.defpath + ":/usr/local/bin", "HOME": "/nonexistent", "TZ": "UTC"}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        assert process.stdout is not None
+        output = _follow(process.stdout, time.monotonic() + deadline_s, on_second, wake_at_s, on_wake)
+        if output is None:
+            raise WorkloadFailed(f"{_brief(argv)} is not done after {deadline_s:.0f} s")
+        process.wait()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    if process.returncode:
+        raise WorkloadFailed(f"{_brief(argv)} failed ({process.returncode}): {failure(output)}")
+    return output
+
+
+def _follow(
+    pipe: IO[bytes],
+    deadline: float,
+    on_second: Callable[[Second], None] | None,
+    wake_at_s: float | None,
+    on_wake: Callable[[], None] | None,
+) -> str | None:
+    """All output up to its end; None at the deadline."""
+    text, partial = [], b""
+    wake: float | None = None
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while True:
+            now = time.monotonic()
+            if now >= deadline:
+                return None
+            if wake is not None and now >= wake and on_wake is not None:
+                on_wake()
+                wake, on_wake = None, None
+            until = deadline if wake is None else min(wake, deadline)
+            if not selector.select(max(0.0, until - now)):
+                continue
+            data = os.read(pipe.fileno(), READ_BYTES)
+            if not data:
+                return (b"".join(text) + partial).decode(errors="replace")
+            *lines, partial = (partial + data).split(b"\n")
+            for line in lines:
+                text.append(line + b"\n")
+                decoded = line.decode(errors="replace")
+                if decoded.startswith("Threads started!") and wake_at_s is not None:
+                    wake = time.monotonic() + wake_at_s
+                second = parse_second(decoded) if on_second else None
+                if second and on_second:
+                    on_second(second)
+
+
+def _brief(argv: Sequence[str]) -> str:
+    """What ran, without its dozen options."""
+    scripts = [part.rpartition("/")[2] for part in argv if part.endswith(".lua")]
+    return " ".join(["sysbench", *scripts, argv[-1]])

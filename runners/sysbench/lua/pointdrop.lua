@@ -1,0 +1,387 @@
+-- Common part of the sysbench workloads; a family is one small script that requires this module.
+--
+--   local pd = require("pointdrop")
+--   pd.workload(function()
+--      local select_c = pd.statement("point", "SELECT c FROM sbtest%u WHERE id=?", pd.INT)
+--      return function() select_c(pd.any_table(), pd.any_id()) end
+--   end)
+--
+-- The outer function defines the statements and returns the inner one, which is one event.
+-- Runs unchanged on MySQL, MariaDB, MyRocks and Postgres. Commands: prepare, run, explain.
+-- An operation is one statement; BEGIN and COMMIT are statements too.
+
+local pd = {}
+
+-- 10 and 5 groups of 11 digits, as sysbench's own tests have them.
+local group = "###########"
+local c_template = string.rep(group .. "-", 9) .. group
+local pad_template = string.rep(group .. "-", 4) .. group
+
+-- Types of values in statements; one that is a table is a random string, made where it is used and never passed.
+local ffi_type = sysbench.sql.type
+pd.INT = ffi_type.INT
+pd.C = { ffi_type.CHAR, 120, c_template }
+pd.PAD = { ffi_type.CHAR, 60, pad_template }
+
+sysbench.cmdline.options = {
+   tables = { "Number of tables", 1 },
+   table_size = { "Rows in each table", 10000 },
+   storage_engine = { "Storage engine on MySQL and its relatives; empty for the server's default", "" },
+   range_size = { "Ids in a range", 100 },
+   points = { "Values in an in-list", 10 },
+   on_id = { "Search by primary key; else by the secondary index", true },
+   covered = { "Select only what the index holds", true },
+   hot = { "Always the same adjacent ids from the middle of the table", false },
+   one_row = { "Always the row with id 1", false },
+   zipf = { "Zipfian ids instead of uniform ones", false },
+   point_selects = { "Point selects in a transaction", 10 },
+   simple_ranges = { "Plain range selects in a transaction", 1 },
+   sum_ranges = { "SUM range selects in a transaction", 1 },
+   order_ranges = { "ORDER BY range selects in a transaction", 1 },
+   distinct_ranges = { "DISTINCT range selects in a transaction", 1 },
+   count_pid = { "Count instructions of this process under callgrind; -1 for the connection's own; 0 for none", 0 },
+   count_warmup = { "Events before counting", 0 },
+   count_events = { "Events to count", 0 },
+   count_vgdb = { "vgdb with its options, as the shell takes it", "vgdb" },
+}
+
+-- Random values -------------------------------------------------------------------------------------------
+
+function pd.any_table()
+   return sysbench.rand.uniform(1, sysbench.opt.tables)
+end
+
+-- Exponent of the Zipfian ids; sysbench's default for rand-type=zipfian.
+local ZIPF_EXPONENT = 0.8
+
+-- Zipfian ids 1..n by rejection-inversion: W. Hoermann, G. Derflinger, "Rejection-inversion to generate variates from
+-- monotone discrete distributions", ACM TOMACS 6 (1996). sysbench 1.0 has no Zipfian numbers of its own.
+local function zipfian(n)
+   local s = ZIPF_EXPONENT
+   local function integral(x) return (x ^ (1 - s) - 1) / (1 - s) end
+   local function inverse(y) return (1 + y * (1 - s)) ^ (1 / (1 - s)) end
+   local top = integral(n + 0.5)
+   local low = integral(1.5) - 1
+   local squeeze = 2 - inverse(integral(2.5) - 2 ^ -s)
+   return function()
+      while true do
+         local u = top + sysbench.rand.uniform(0, 2147483646) / 2147483647 * (low - top)
+         local x = inverse(u)
+         local k = math.min(math.max(math.floor(x + 0.5), 1), n)
+         if k - x <= squeeze or u >= integral(k + 0.5) - k ^ -s then
+            return k
+         end
+      end
+   end
+end
+
+local any_zipf
+
+function pd.any_id()
+   if sysbench.opt.one_row then
+      return 1
+   end
+   if sysbench.opt.zipf then
+      any_zipf = any_zipf or zipfian(sysbench.opt.table_size)
+      return any_zipf()
+   end
+   return sysbench.rand.uniform(1, sysbench.opt.table_size)
+end
+
+-- The first of `size` adjacent ids, all of them in the table.
+function pd.any_range_start(size)
+   return sysbench.rand.uniform(1, math.max(1, sysbench.opt.table_size - size + 1))
+end
+
+-- `size` random ids, in a table that is used again.
+local ids = {}
+
+function pd.any_ids(size)
+   for i = 1, size do
+      ids[i] = pd.any_id()
+   end
+   return ids
+end
+
+-- The `size` adjacent ids from the middle of the table.
+function pd.middle_ids(size)
+   local first = math.floor(sysbench.opt.table_size / 2) - math.floor(size / 2)
+   for i = 1, size do
+      ids[i] = first + i
+   end
+   return ids
+end
+
+function pd.any_c()
+   return sysbench.rand.string(c_template)
+end
+
+function pd.any_pad()
+   return sysbench.rand.string(pad_template)
+end
+
+-- Statements ----------------------------------------------------------------------------------------------
+
+local connection
+local definitions = {}
+local executed = 0
+
+-- Defines a prepared statement. `text` has `%u` where the table's number goes and `?` for each value; returns
+-- f(table_number, value, ...), or f() when no table is named.
+function pd.statement(name, text, ...)
+   local definition = { name = name, text = text, types = { ... }, per_table = text:find("%u", 1, true) ~= nil }
+   definitions[#definitions + 1] = definition
+   return function(table_number, ...)
+      local prepared = definition.prepared[table_number or 1]
+      local params, next_value = prepared.params, 1
+      for p = 1, #params do
+         if prepared.random[p] then
+            params[p]:set_rand_str(prepared.random[p])
+         else
+            params[p]:set((select(next_value, ...)))
+            next_value = next_value + 1
+         end
+      end
+      executed = executed + 1
+      prepared.statement:execute()
+   end
+end
+
+-- The same for an in-list: f(table_number, values), with `?` repeated by the caller.
+function pd.list_statement(name, text, size, ...)
+   local leading = { ... }
+   local types = { ... }
+   for _ = 1, size do
+      types[#types + 1] = pd.INT
+   end
+   local definition = {
+      name = name, types = types, per_table = true,
+      text = text:gsub("%(%?%)", "(" .. string.rep("?,", size - 1) .. "?)"),
+   }
+   definitions[#definitions + 1] = definition
+   return function(table_number, values)
+      local prepared = definition.prepared[table_number]
+      for p = 1, #leading do
+         prepared.params[p]:set_rand_str(prepared.random[p])
+      end
+      for v = 1, size do
+         prepared.params[#leading + v]:set(values[v])
+      end
+      executed = executed + 1
+      prepared.statement:execute()
+   end
+end
+
+-- Runs SQL text that is not prepared.
+function pd.query(text)
+   executed = executed + 1
+   return connection:query(text)
+end
+
+local function prepare_one(definition, table_number)
+   local statement = connection:prepare(definition.per_table and definition.text:format(table_number) or definition.text)
+   local params, random = {}, {}
+   for p, kind in ipairs(definition.types) do
+      if type(kind) == "table" then
+         params[p] = statement:bind_create(kind[1], kind[2])
+         random[p] = kind[3]
+      else
+         params[p] = statement:bind_create(kind)
+      end
+   end
+   if #params > 0 then
+      statement:bind_param(unpack(params))
+   end
+   return { statement = statement, params = params, random = random }
+end
+
+local function connect()
+   connection = sysbench.sql.driver():connect()
+end
+
+-- Parts of transactions ----------------------------------------------------------------------------------
+
+-- Point selects, then the four kinds of range selects, each as often as its option says.
+function pd.reads()
+   local point = pd.statement("point", "SELECT c FROM sbtest%u WHERE id=?", pd.INT)
+   local between = " FROM sbtest%u WHERE id BETWEEN ? AND ?"
+   local ranges = {
+      { sysbench.opt.simple_ranges, pd.statement("simple", "SELECT c" .. between, pd.INT, pd.INT) },
+      { sysbench.opt.sum_ranges, pd.statement("sum", "SELECT SUM(k)" .. between, pd.INT, pd.INT) },
+      { sysbench.opt.order_ranges, pd.statement("order", "SELECT c" .. between .. " ORDER BY c", pd.INT, pd.INT) },
+      { sysbench.opt.distinct_ranges,
+        pd.statement("distinct", "SELECT DISTINCT c" .. between .. " ORDER BY c", pd.INT, pd.INT) },
+   }
+   return function()
+      local t = pd.any_table()
+      for _ = 1, sysbench.opt.point_selects do
+         point(t, pd.any_id())
+      end
+      for _, range in ipairs(ranges) do
+         for _ = 1, range[1] do
+            local first = pd.any_range_start(sysbench.opt.range_size)
+            range[2](t, first, first + sysbench.opt.range_size - 1)
+         end
+      end
+   end
+end
+
+-- An indexed update, an update of another column, and a delete with an insert of the same id.
+function pd.writes()
+   local update_index = pd.statement("update-index", "UPDATE sbtest%u SET k=k+1 WHERE id=?", pd.INT)
+   local update_other = pd.statement("update-nonindex", "UPDATE sbtest%u SET c=? WHERE id=?", pd.C, pd.INT)
+   local delete = pd.statement("delete", "DELETE FROM sbtest%u WHERE id=?", pd.INT)
+   local insert = pd.statement(
+      "insert", "INSERT INTO sbtest%u (id, k, c, pad) VALUES (?, ?, ?, ?)", pd.INT, pd.INT, pd.C, pd.PAD)
+   return function()
+      local t, id = pd.any_table(), pd.any_id()
+      update_index(t, pd.any_id())
+      update_other(t, pd.any_id())
+      delete(t, id)
+      insert(t, id, pd.any_id())
+   end
+end
+
+-- One event that runs each of the parts between BEGIN and COMMIT.
+function pd.transaction(...)
+   local parts = { ... }
+   local begin, commit = pd.statement("begin", "BEGIN"), pd.statement("commit", "COMMIT")
+   return function()
+      begin()
+      for _, part in ipairs(parts) do
+         part()
+      end
+      commit()
+   end
+end
+
+-- Counting ------------------------------------------------------------------------------------------------
+
+local function callgrind(pid, command)
+   local done = os.execute(("%s --pid=%d %s >/dev/null 2>&1"):format(sysbench.opt.count_vgdb, pid, command))
+   if done ~= 0 and done ~= true then
+      error(("vgdb --pid=%d %s failed"):format(pid, command))
+   end
+end
+
+-- Runs `body` once an event; instructions are counted from just after event number count_warmup to just after event
+-- number count_warmup + count_events, all of it on the connection's own thread, so the window is exact.
+local function counted(body)
+   local events, before = 0, 0
+   return function()
+      local pid = sysbench.opt.count_pid
+      if events == sysbench.opt.count_warmup then
+         if pid == -1 then
+            pid = tonumber(connection:query_row("SELECT pg_backend_pid()"))
+            sysbench.opt.count_pid = pid
+         end
+         before = executed
+         callgrind(pid, "instrumentation on")
+         callgrind(pid, "zero")
+      end
+      body()
+      events = events + 1
+      if events == sysbench.opt.count_warmup + sysbench.opt.count_events then
+         callgrind(pid, "dump")
+         callgrind(pid, "instrumentation off")
+         print(("counted: pid=%d events=%d statements=%d"):format(pid, sysbench.opt.count_events, executed - before))
+      end
+   end
+end
+
+-- What sysbench calls ------------------------------------------------------------------------------------
+
+-- `define` defines the statements and returns one event as a function.
+function pd.workload(define)
+   pd.define = define
+
+   function thread_init()
+      connect()
+      local body = define()
+      for _, definition in ipairs(definitions) do
+         definition.prepared = {}
+         for t = 1, definition.per_table and sysbench.opt.tables or 1 do
+            definition.prepared[t] = prepare_one(definition, t)
+         end
+      end
+      event = sysbench.opt.count_pid ~= 0 and counted(body) or body
+   end
+
+   -- sysbench wants a function of this name when it loads the script, before options are known.
+   function event() end
+
+   function thread_done()
+      for _, definition in ipairs(definitions) do
+         for _, prepared in ipairs(definition.prepared) do
+            prepared.statement:close()
+         end
+      end
+      connection:disconnect()
+   end
+end
+
+-- The statement with literals for EXPLAIN: ids from the middle of the table, and ranges of the size that is run.
+local function literals(definition)
+   local middle, p = math.floor(sysbench.opt.table_size / 2), 0
+   local text = definition.text:gsub("BETWEEN %? AND %?", ("BETWEEN %u AND %u"):format(
+      middle, middle + sysbench.opt.range_size - 1))
+   return (text:gsub("%?", function()
+      p = p + 1
+      return type(definition.types[p]) == "table" and "'x'" or tostring(middle + p)
+   end))
+end
+
+-- Prints, for each statement that has a plan, `plan: NAME` and the rows of EXPLAIN with columns separated by tabs.
+local function explain()
+   connect()
+   pd.define()
+   local prefix = sysbench.sql.driver():name() == "pgsql" and "EXPLAIN (COSTS OFF) " or "EXPLAIN "
+   for _, definition in ipairs(definitions) do
+      if definition.per_table then
+         print("plan: " .. definition.name)
+         local rows = connection:query(prefix .. literals(definition):format(1))
+         for _ = 1, rows.nrows do
+            local columns = rows:fetch_row()
+            for c = 1, rows.nfields do
+               columns[c] = columns[c] or "NULL"
+            end
+            print("  " .. table.concat(columns, "\t", 1, rows.nfields))
+         end
+      end
+   end
+   connection:disconnect()
+end
+
+local function create_table(number)
+   local driver = sysbench.sql.driver():name()
+   local id = driver == "pgsql" and "SERIAL" or "INTEGER NOT NULL AUTO_INCREMENT"
+   local engine = ""
+   if driver ~= "pgsql" and sysbench.opt.storage_engine ~= "" then
+      engine = "ENGINE=" .. sysbench.opt.storage_engine
+   end
+   connection:query(([[CREATE TABLE sbtest%u (
+      id %s, k INTEGER DEFAULT 0 NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL,
+      PRIMARY KEY (id)) %s]]):format(number, id, engine))
+   local rows = sysbench.opt.table_size
+   connection:bulk_insert_init(("INSERT INTO sbtest%u (k, c, pad) VALUES"):format(number))
+   for _ = 1, rows do
+      connection:bulk_insert_next(("(%u,'%s','%s')"):format(sysbench.rand.uniform(1, rows), pd.any_c(), pd.any_pad()))
+   end
+   connection:bulk_insert_done()
+   connection:query(("CREATE INDEX k_%u ON sbtest%u (k)"):format(number, number))
+end
+
+local function prepare()
+   connect()
+   for number = sysbench.tid % sysbench.opt.threads + 1, sysbench.opt.tables, sysbench.opt.threads do
+      create_table(number)
+   end
+   connection:disconnect()
+end
+
+sysbench.cmdline.commands = {
+   prepare = { prepare, sysbench.cmdline.PARALLEL_COMMAND },
+   explain = { explain },
+}
+
+return pd

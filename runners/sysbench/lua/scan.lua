@@ -1,0 +1,9 @@
+-- The whole table, none of it returned.
+local pd = require("pointdrop")
+
+pd.workload(function()
+   local scan = pd.statement("scan", "SELECT * FROM sbtest%u WHERE LENGTH(c) < 0")
+   return function()
+      scan(pd.any_table())
+   end
+end)
