@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import shutil
 import stat
 import tarfile
@@ -95,19 +96,22 @@ class _Target:
         if not path.is_dir():
             path.mkdir(mode=0o755)
 
-    def file(self, name: str, data: IO[bytes], mode: int) -> None:
+    def file(self, name: str, data: IO[bytes], mode: int | None) -> None:
+        """Write one file; with `mode` None, as in a jar, programs are known by their first bytes."""
         path = self.place(name)
         if path.is_symlink() or path.exists():
             path.unlink()
         with path.open("xb") as out:
             while chunk := data.read(CHUNK_BYTES):
+                if mode is None:
+                    mode = 0o755 if chunk.startswith((b"\x7fELF", b"#!")) else 0o644
                 self.written += len(chunk)
                 if self.written > self.allowed_bytes:
                     raise UnsafeArchive(
                         f"the archive unpacks to more than {self.allowed_bytes} bytes; it looks like a bomb"
                     )
                 out.write(chunk)
-        path.chmod((mode & FILE_MODE_MASK) | 0o444)
+        path.chmod(((mode or 0) & FILE_MODE_MASK) | 0o644)
 
     def symlink(self, name: str, target: str) -> None:
         path = self.place(name)
@@ -142,10 +146,12 @@ def _below(name: str, subtree: str) -> str | None:
     return "/".join(parts[len(wanted) :])
 
 
-def _unpack_tar(tar: tarfile.TarFile, target: _Target, subtree: str, root_links: bool) -> None:
+def _unpack_tar(
+    tar: tarfile.TarFile, target: _Target, subtree: str, root_links: bool, only: re.Pattern[str] | None = None
+) -> None:
     for member in tar:
         name = _below(relative_name(member.name, root_links), subtree)
-        if name is None:
+        if name is None or (only and not only.fullmatch(name)):
             continue
         if member.isdir():
             target.directory(name)
@@ -176,7 +182,7 @@ def _unpack_zip(archive: zipfile.ZipFile, target: _Target, subtree: str) -> None
             target.symlink(name, _link_target(name, archive.read(info).decode(errors="surrogateescape"), False))
         elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
             with archive.open(info) as data:
-                target.file(name, data, mode or 0o644)
+                target.file(name, data, None)  # build tools write 0644 for programs too
         else:
             raise UnsafeArchive(f"archive member {name!r} is a device or pipe; it was not unpacked")
 
@@ -214,6 +220,22 @@ def unpack(
     target.check_links()
     if not target.members:
         raise UnsafeArchive(f"{archive.name} has nothing below {subtree or 'its root'!r}; is it the right archive?")
+
+
+def unpack_stream(
+    tar: tarfile.TarFile,
+    root: Path,
+    packed_bytes: int,
+    *,
+    only: re.Pattern[str] | None,
+    root_links: bool,
+    limits: Limits,
+) -> None:
+    """As `unpack`, for a tar that is being read from a pipe; members that do not match `only` are left out.
+
+    Links are checked by their text only, since their targets may come with the next of several archives.
+    """
+    _unpack_tar(tar, _Target(root, packed_bytes, limits), "", root_links, only)
 
 
 def seal(root: Path) -> None:

@@ -13,7 +13,7 @@ from history.model import Release
 from runners.releases.errors import ReleaseError
 
 #: Where packages put programs, below a prefix; `*` for Debian's versioned directories.
-PROGRAM_DIRECTORIES = ("bin", "sbin", "libexec", "usr/bin", "usr/sbin", "usr/libexec", "usr/lib/postgresql/*/bin")
+PROGRAM_DIRECTORIES = (".", "bin", "sbin", "libexec", "usr/bin", "usr/sbin", "usr/libexec", "usr/lib/postgresql/*/bin")
 DEBIAN_LIBRARY_DIRECTORIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu",
                               "lib/aarch64-linux-gnu")  # fmt: skip
 
@@ -28,7 +28,7 @@ class Loader:
     def command(self, program: Path) -> list[str]:
         """`program` started through the loader; $0 stays the program's own name."""
         paths = ":".join(str(path) for path in self.library_path)
-        return [str(self.program), "--library-path", paths, str(program)]
+        return [str(self.program), "--inhibit-cache", "--library-path", paths, str(program)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Installed:
         """The first of the programs `names` that the release has."""
         for name in names:
             for directory in PROGRAM_DIRECTORIES:
-                for path in sorted(self.prefix.glob(f"{directory}/{name}")):
+                for path in sorted(self.prefix.glob(f"{directory}/{name}" if directory != "." else name)):
                     return path
         return None
 

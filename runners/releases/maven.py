@@ -7,7 +7,6 @@ again here, so that a repository without one is an error and not a warning.
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,12 +14,9 @@ from xml.etree import ElementTree
 from filelock import FileLock
 
 from runners.releases.archives import unpack
+from runners.releases.clients import run_client
 from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.sources import Download, MavenSettings, Offer, Part, part_of, read_versions
-
-CLIENT_SECONDS = 900
-#: Lines of the client's output that are worth showing.
-SHOWN_LINES = 6
 
 
 class MavenSource:
@@ -43,15 +39,7 @@ class MavenSource:
             f"-Dartifact={self._settings.group}:{self._settings.artifact}:{coordinates}",
         ]  # fmt: skip
         with FileLock(f"{self._repository}.lock"):
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=CLIENT_SECONDS, check=False)
-            except FileNotFoundError as error:
-                raise SourceUnavailable("the Maven client is missing; run `make setup` (package maven)") from error
-            except subprocess.TimeoutExpired as error:
-                raise SourceUnavailable(f"the Maven client did not finish within {CLIENT_SECONDS} s") from error
-        if done.returncode:
-            lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:SHOWN_LINES]
-            raise SourceUnavailable(f"{self._settings.artifact} {coordinates}: " + "\n".join(lines))
+            run_client(command, f"{self._settings.artifact} {coordinates}", package="maven")
 
     def offers(self) -> list[Offer]:
         self._get("LATEST:pom", "--update-snapshots")

@@ -121,7 +121,32 @@ class MavenSettings(_Settings):
     subtree: str = ""
 
 
-SourceSettings = MavenSettings
+class DebianSettings(_Settings):
+    """Packages of a Debian suite, from the mirror this machine uses, by any suite's name."""
+
+    kind: Literal["debian"]
+    suites: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The suite, then its updates and its security suite where it has them."""
+    packages: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The release: the first names it and gives the version, the others are of the same version."""
+    without: tuple[str, ...] = ("perl*", "debconf*", "*-doc")
+    """Dependencies that a server does not need to run."""
+    versions: tuple[Pattern, ...]
+    """How a package version reads."""
+    architecture: str = "amd64"
+    keyring: str = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+class NpmSettings(_Settings):
+    """A server inside an npm package."""
+
+    kind: Literal["npm"]
+    package: str
+    versions: tuple[Pattern, ...]
+    subtree: str = "package"
+
+
+SourceSettings = Annotated[MavenSettings | DebianSettings | NpmSettings, Field(discriminator="kind")]
 
 
 def read_versions(patterns: Iterable[str], locators: Iterable[str]) -> list[Offer]:

@@ -1,0 +1,187 @@
+"""Releases in any Debian suite, from the mirror this machine uses, without touching the system's own package state.
+
+Package lists live in private directories, `apt-get` verifies them by the archive's keys and every package by the signed
+lists. The packages of the release and the libraries they need are unpacked into one prefix, so that a server of sid
+starts on an older machine through the loader that came along (`Installed.command`).
+
+The pin covers the packages that the manifest names; libraries come as the suite has them, and their digests are kept
+in `Installed.parts`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import subprocess
+import tarfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from filelock import FileLock
+
+from runners.releases.archives import Limits, unpack_stream
+from runners.releases.clients import run_client
+from runners.releases.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
+from runners.releases.sources import DebianSettings, Download, Offer, Part, part_of, read_versions, set_digest
+
+#: What of a library package is unpacked: shared objects and the loader, no programs, documents or settings.
+LIBRARY_FILES = re.compile(r"(usr/)?lib(32|64|x32)?/(.+/)?[^/]*\.so(\.[^/]*)?")
+
+
+class DebianSource:
+    """See `runners.releases.sources.Source`."""
+
+    def __init__(self, settings: DebianSettings, state: Path) -> None:
+        self._settings = settings
+        self._state = state / "_".join(settings.suites)
+        self._main = settings.packages[0]
+
+    # --- apt with private state ---
+
+    @property
+    def _options(self) -> list[str]:
+        state = self._state
+        settings = {
+            "Dir::Etc::sourcelist": state / "sources.list",
+            "Dir::Etc::sourceparts": "-",
+            "Dir::Etc::preferences": state / "preferences",
+            "Dir::Etc::preferencesparts": "-",
+            "Dir::State": state,
+            "Dir::State::lists": state / "lists",
+            "Dir::State::status": state / "status",
+            "Dir::Cache": state / "cache",
+            "Acquire::Languages": "none",
+            "Acquire::Retries": "3",
+            "APT::Architecture": self._settings.architecture,
+            "APT::Architectures": self._settings.architecture,
+            "APT::Install-Recommends": "false",
+            "APT::Sandbox::User": "",
+        }
+        return [argument for key, value in settings.items() for argument in ("-o", f"{key}={value}")]
+
+    def _apt(self, command: str, *arguments: str, cwd: Path | None = None) -> str:
+        client, *rest = command.split()
+        what = f"{self._main} from {self._settings.suites[0]}"
+        return run_client([client, "-q", *self._options, *rest, *arguments], what, package="apt", cwd=cwd)
+
+    def _refresh(self) -> None:
+        """Fetch the package lists. They are small differences after the first time."""
+        with FileLock(f"{self._state}.lock"):
+            for name in ("lists/partial", "cache/archives/partial"):
+                (self._state / name).mkdir(parents=True, exist_ok=True)
+            (self._state / "status").touch()
+            (self._state / "preferences").write_text("")
+            (self._state / "sources.list").write_text("\n".join(self._source_lines()) + "\n")
+            # Any error counts: without it, apt keeps an old or partial list and only warns.
+            self._apt("apt-get update", "--error-on=any")
+
+    def _source_lines(self) -> list[str]:
+        """The suites wanted, from wherever this machine gets its own packages."""
+        listed = run_client(
+            ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"],
+            "this machine's package sources", package="apt",
+        )  # fmt: skip
+        pairs = [line.split() for line in listed.splitlines()]
+        own = {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
+        ordinary = [uri for suite, uri in own.items() if "-" not in suite]
+        security = [uri for suite, uri in own.items() if suite.endswith("-security")]
+        if not ordinary:
+            raise SourceUnavailable("this machine has no Debian package source to take its mirror from")
+        keys = f"[signed-by={self._settings.keyring}] "
+        if not Path(self._settings.keyring).is_file():
+            raise Unverifiable(
+                f"the keys of the archive are missing ({self._settings.keyring}); install debian-archive-keyring"
+            )
+        lines = []
+        for suite in self._settings.suites:
+            places = security if suite.endswith("-security") else ordinary
+            lines += [f"deb {keys}{own.get(suite, uri)} {suite} main" for uri in places[:1]]
+        return lines
+
+    # --- what there is ---
+
+    def offers(self) -> list[Offer]:
+        self._refresh()
+        return read_versions(self._settings.versions, self._candidates())
+
+    def _candidates(self) -> list[str]:
+        """Versions of the main package; `apt-cache madison` prints `name | version | index`."""
+        rows = [line.split("|") for line in self._apt("apt-cache madison", self._main).splitlines()]
+        return [row[1].strip() for row in rows if len(row) == 3 and row[2].rstrip().endswith("Packages")]
+
+    def _wanted(self, version: str) -> list[str]:
+        return [f"{name}={version}" for name in self._settings.packages]
+
+    def _plan(self, version: str) -> list[tuple[str, str]]:
+        """(package, version) of everything an empty machine would install for the release."""
+        # Without the preference apt takes the newest of the packages that must be of the release's own version.
+        preference = f"Package: *\nPin: version {version}\nPin-Priority: 1001\n"
+        (self._state / "preferences").write_text(preference)
+        simulated = self._apt("apt-get --simulate install", *self._wanted(version))
+        plan = re.findall(r"^Inst (\S+) \((\S+) ", simulated, re.MULTILINE)
+        return [
+            (name.partition(":")[0], found)
+            for name, found in plan
+            if not any(fnmatch.fnmatch(name, pattern) for pattern in self._settings.without)
+        ]
+
+    # --- getting one ---
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        self._refresh()
+        offered = self._candidates()
+        if offer.locator not in offered:
+            raise UnknownRelease(
+                f"{self._main} {offer.locator} is no longer in {self._settings.suites[0]}, which has "
+                f"{', '.join(offered) or 'none'}; a Debian suite keeps no old releases. "
+                "Run `pointdrop releases discover` to see what is new."
+            )
+        with FileLock(f"{self._state}.lock"):
+            plan = self._plan(offer.locator)
+        self._apt("apt-get download", *(f"{name}={version}" for name, version in plan), cwd=into)
+        own: dict[str, Part] = {}
+        libraries = []
+        for path in sorted(into.glob("*.deb")):
+            part = part_of(path)
+            name = path.name.split("_")[0]
+            if name in self._settings.packages:
+                own[name] = part
+            else:
+                libraries.append(part)
+        if len(own) != len(self._settings.packages):
+            raise SourceUnavailable(f"apt-get brought {sorted(own)}, wanted {list(self._settings.packages)}")
+        published = set_digest({part.name: self._published(name, offer.locator) for name, part in own.items()})
+        return Download(
+            parts=tuple(own.values()),
+            libraries=tuple(libraries),
+            upstream=f"sha256:{published}",
+            verified="package digests of the suite's signed index, by apt",
+            signature=f"good: {Path(self._settings.keyring).stem} on the index of {self._settings.suites[0]}",
+        )
+
+    def _published(self, name: str, version: str) -> str:
+        found = re.search(r"^SHA256: ([0-9a-f]{64})$", self._apt("apt-cache show", f"{name}={version}"), re.MULTILINE)
+        if not found:
+            raise Unverifiable(f"the index of {self._settings.suites[0]} has no SHA256 for {name} {version}")
+        return found[1]
+
+    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+        for part in parts:
+            own = part.name.split("_")[0] in self._settings.packages
+            _unpack_package(part.path, prefix, None if own else LIBRARY_FILES)
+
+
+def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -> None:
+    """Unpack the files of a .deb; `dpkg-deb` knows every compression there is."""
+    command: Sequence[str] = ["dpkg-deb", "--fsys-tarfile", str(package)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            with tarfile.open(fileobj=cast("IO[bytes]", process.stdout), mode="r|") as tar:
+                unpack_stream(tar, prefix, package.stat().st_size, only=only, root_links=True, limits=Limits())
+        except tarfile.TarError as error:
+            raise UnsafeArchive(f"{package.name} cannot be unpacked: {error}") from error
+        finally:
+            process.stdout and process.stdout.close()
+            process.kill()
+            process.wait()

