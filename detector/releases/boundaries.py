@@ -1,0 +1,57 @@
+"""From beliefs to boundaries: the releases at which a test changed, each exactly once.
+
+Evidence for one change can be spread over two neighbouring releases; the neighbours' probability counts for the
+stronger one, and a boundary is where that sum clears the bar and the step itself is worth a word.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: P(a change at r or at a neighbour) from which it is one.
+THRESHOLD = 0.62
+#: P(a change exactly at r) below which no boundary is placed there.
+EXACT = 0.3
+
+
+def boundaries(probability: Floats, threshold: float = THRESHOLD) -> list[int]:
+    """Releases where one series changes, ascending; `probability` is [releases].
+
+    >>> boundaries(np.array([0.0, 0.02, 0.55, 0.4, 0.0, 0.9, 0.1]))
+    [2, 5]
+    """
+    left = probability.copy()
+    left[0] = 0.0
+    found: list[int] = []
+    while True:
+        r = int(np.argmax(left))
+        low = max(1, r - 1)
+        if left[r] < EXACT or left[low : r + 2].sum() < threshold:
+            return sorted(found)
+        found.append(r)
+        left[low : r + 2] = 0.0
+
+
+def segments(found: list[int], releases: int) -> list[tuple[int, int]]:
+    """Half-open ranges of releases between boundaries.
+
+    >>> segments([2, 5], 7)
+    [(0, 2), (2, 5), (5, 7)]
+    """
+    edges = [0, *found, releases]
+    return list(pairwise(edges))
+
+
+def step(values: Floats, left: tuple[int, int], right: tuple[int, int]) -> float:
+    """Difference of the medians of two segments of one series, NaN where one of them was not measured."""
+    before = values[left[0] : left[1]]
+    after = values[right[0] : right[1]]
+    before, after = before[np.isfinite(before)], after[np.isfinite(after)]
+    if before.size == 0 or after.size == 0:
+        return float("nan")
+    return float(np.median(after) - np.median(before))

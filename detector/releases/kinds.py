@@ -1,0 +1,78 @@
+"""What is known of a metric before its values are seen: its noise, how it is related to others.
+
+The noise priors are one standard deviation of the log of a value between campaigns that repeated the same build,
+server, configuration and test. Throughput and CPU: medians over 159 and 158 repeated series of sysbench on a small
+server, published by Small Datum (github.com/mdcallag/mytools, campaigns 2025-08 to 2026-03): QPS 0.5-0.8 % for reads
+and 1.2 % for writes, CPU per operation 0.7 % and 2.4 %. Counted instructions: 0.02-0.3 % in our own repeats. The
+rest: adjacent point releases of MySQL 5.7 and 8.0 in the published Insert Benchmark series.
+A prior weighs little beside sister tests and decides where a line is short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+KindName = Literal["throughput", "cpu", "instructions", "traffic", "latency"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What metrics of one kind have in common."""
+
+    name: KindName
+    noise: float
+    """Prior standard deviation of a log value between two campaigns."""
+    noise_writes: float
+    """The same for tests that write."""
+    slab: float
+    """Typical size of a real change, in log units: width of the Student t from which new levels are drawn."""
+    transient: float
+    """Prior probability that one release's value is an outlier which the next does not share."""
+    smallest_change: float
+    """A smaller relative change is none, where the metric's own entry does not say otherwise."""
+
+
+KINDS: dict[KindName, Kind] = {
+    "throughput": Kind("throughput", 0.008, 0.012, 0.06, 0.02, 0.012),
+    "cpu": Kind("cpu", 0.010, 0.020, 0.06, 0.02, 0.012),
+    "instructions": Kind("instructions", 0.0015, 0.002, 0.03, 0.004, 0.005),
+    "traffic": Kind("traffic", 0.02, 0.03, 0.15, 0.05, 0.05),
+    "latency": Kind("latency", 0.06, 0.08, 0.20, 0.10, 0.10),
+}
+
+_THROUGHPUT = {"qps", "ips", "tps", "o/s", "rows/s", "indexed rows/s"}
+_CPU = {"cpu/o", "cpu_us/o", "cpupq", "cpu"}
+_INSTRUCTIONS = {"insn/o"}
+_LATENCY = {"maxop", "p50", "p95", "p99", "f_await", "max", "avg"}
+_WRITES = ("update", "insert", "delete", "write", "l.i", "l.x", "read-write")
+
+
+def kind_of(metric: str) -> Kind:
+    """The kind of a metric by its name; an unknown one is `traffic`, which is judged with care.
+
+    >>> kind_of("qps").name, kind_of("cpu/o").name, kind_of("wKB/o").name
+    ('throughput', 'cpu', 'traffic')
+    """
+    if metric in _THROUGHPUT:
+        return KINDS["throughput"]
+    if metric in _CPU:
+        return KINDS["cpu"]
+    if metric in _INSTRUCTIONS:
+        return KINDS["instructions"]
+    return KINDS["latency"] if metric in _LATENCY else KINDS["traffic"]
+
+
+def writes(test: str) -> bool:
+    """Whether a test writes, by its name: writes are noisier.
+
+    >>> writes("update-index.range100"), writes("point-query.range100"), writes("l.i1")
+    (True, False, True)
+    """
+    return test.startswith(_WRITES)
+
+
+def noise_prior(metric: str, test: str) -> float:
+    """Prior standard deviation of the log of one value."""
+    kind = kind_of(metric)
+    return kind.noise_writes if writes(test) else kind.noise

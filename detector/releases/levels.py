@@ -1,0 +1,263 @@
+"""Exact inference of one series' levels: where it changes, how surely, and which releases are outliers.
+
+The model of a series over releases 0..R-1, on log values:
+
+    level[0] ~ slab;  at every release r > 0 the level is drawn anew from the slab with probability `change[r]`,
+    else it stays;  value[r] = level[r] + noise, normal with sd `sd[r]`, or with probability `outlier[r]` heavy-tailed.
+
+The slab is a Student t around the series' median. Levels live on a lattice of half a standard deviation that covers
+only the neighbourhood of the values, so that the forward-backward recursion over all 2^(R-1) segmentations costs
+releases x cells and needs no logarithms. A missing value (NaN) says nothing.
+
+The same posterior over segmentations as Fearnhead (2006), "Exact and efficient Bayesian inference for multiple
+changepoint problems", written as a hidden Markov model because the noise is not normal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.compiled import compiled
+
+#: Lattice step in standard deviations of the most precise value of the series.
+STEP_SD = 0.5
+#: How far around a value the lattice reaches, in standard deviations of that value.
+REACH_SD = 4.0
+#: No series needs more cells; a wider one gets a coarser lattice.
+MOST_CELLS = 1200
+#: Width of the heavy tail, in standard deviations: Student t with 2 degrees of freedom.
+TAIL_SD = 3.0
+
+Floats = NDArray[np.float64]
+
+
+class Levels(NamedTuple):
+    """Posterior quantities of every series; arrays are [series, releases]."""
+
+    bayes_factor: Floats
+    """Evidence of this series alone for a change at r: P(values | change at r) / P(values | none at r)."""
+    posterior: Floats
+    """P(the level changes at r | values)."""
+    level: Floats
+    """Posterior mean of the level."""
+    spread: Floats
+    """Posterior standard deviation of the level."""
+    outlier: Floats
+    """P(the value at r is from the heavy tail | values)."""
+
+
+class Jumps(NamedTuple):
+    """The change at given boundaries, given that there is one."""
+
+    mean: Floats
+    sd: Floats
+    substantial: Floats
+    """P(|change| >= floor | a change)."""
+
+
+@compiled
+def _lattice(values: Floats, sd: Floats, cells: Floats) -> tuple[int, float]:
+    """Fill `cells` with the lattice of one series, ascending; returns their number and the lattice step."""
+    low = np.inf
+    high = -np.inf
+    finest = np.inf
+    widest = 0.0
+    for r in range(values.size):
+        if not np.isnan(values[r]):
+            low = min(low, values[r])
+            high = max(high, values[r])
+            finest = min(finest, sd[r])
+            widest = max(widest, sd[r])
+    if high < low:
+        return 0, 0.0
+    step = STEP_SD * finest
+    bottom = low - REACH_SD * widest
+    span = high - low + 2 * REACH_SD * widest
+    if span / step > 60.0 * MOST_CELLS:
+        step = span / (60.0 * MOST_CELLS)
+    while True:
+        wanted = np.zeros(int(span / step) + 3, dtype=np.bool_)
+        count = 0
+        for r in range(values.size):
+            if np.isnan(values[r]):
+                continue
+            first = max(0, int((values[r] - REACH_SD * sd[r] - bottom) / step))
+            last = min(wanted.size - 1, int((values[r] + REACH_SD * sd[r] - bottom) / step) + 1)
+            for k in range(first, last + 1):
+                if not wanted[k]:
+                    wanted[k] = True
+                    count += 1
+        if count <= cells.size:
+            break
+        step *= 1.6
+    n = 0
+    for k in range(wanted.size):
+        if wanted[k]:
+            cells[n] = bottom + k * step
+            n += 1
+    return n, step
+
+
+@compiled
+def _median(values: Floats) -> float:
+    kept = values[~np.isnan(values)]
+    return float(np.median(kept))
+
+
+@compiled
+def _slab(cells: Floats, n: int, step: float, centre: float, scale: float, out: Floats) -> None:
+    """Probability of each lattice cell for a new level: Student t, 3 degrees of freedom."""
+    for k in range(n):
+        z = (cells[k] - centre) / scale
+        out[k] = 0.36755259694786 * step / scale / (1.0 + z * z / 3.0) ** 2
+
+
+@compiled
+def _likelihoods(value: float, sd: float, cells: Floats, n: int, core: Floats, tail: Floats) -> None:
+    """Density of one value at each level in units of its sd, as ordinary noise and as a transient."""
+    if np.isnan(value):
+        for k in range(n):
+            core[k] = 1.0
+            tail[k] = 1.0
+        return
+    for k in range(n):
+        z = (value - cells[k]) / sd
+        core[k] = 0.3989422804014327 * math.exp(-0.5 * z * z)
+        x = 1.0 + z * z / (2.0 * TAIL_SD * TAIL_SD)
+        tail[k] = 0.35355339059327373 / TAIL_SD / (x * math.sqrt(x))
+
+
+@compiled
+def _beyond(weights: Floats, cells: Floats, n: int, floor: float, out: Floats) -> None:
+    """out[k] = sum of `weights` over the cells at least `floor` away from cell k: two running windows."""
+    total = 0.0
+    for k in range(n):
+        total += weights[k]
+    inside = 0.0
+    left = 0
+    right = 0
+    for k in range(n):
+        while right < n and cells[right] - cells[k] < floor:
+            inside += weights[right]
+            right += 1
+        while cells[k] - cells[left] >= floor:
+            inside -= weights[left]
+            left += 1
+        out[k] = max(total - inside, 0.0)
+
+
+@compiled
+def _pass(
+    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: float, scale: Floats, floor: Floats
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    series, releases = values.shape
+    factor = np.ones((series, releases))
+    posterior = np.zeros((series, releases))
+    level = np.full((series, releases), np.nan)
+    spread = np.full((series, releases), np.nan)
+    away = np.zeros((series, releases))
+    cells = np.empty(MOST_CELLS)
+    slab = np.empty(MOST_CELLS)
+    core = np.empty((releases, MOST_CELLS))
+    tail = np.empty((releases, MOST_CELLS))
+    usual = np.empty((releases, MOST_CELLS))  # forward weight of "at level k, ordinary noise"
+    excused = np.empty((releases, MOST_CELLS))  # forward weight of "at level k, in a transient"
+    back_usual = np.empty(MOST_CELLS)
+    back_excused = np.empty(MOST_CELLS)
+    either = np.empty(MOST_CELLS)
+    moved = np.empty(MOST_CELLS)
+    for i in range(series):
+        n, step = _lattice(values[i], sd[i], cells)
+        if n == 0:
+            continue
+        _slab(cells, n, step, _median(values[i]), scale[i], slab)
+        for r in range(releases):
+            _likelihoods(values[i, r], sd[i, r], cells, n, core[r], tail[r])
+        for r in range(releases):
+            p = change[i, r]
+            e = transient[i, r]
+            total = 0.0
+            if r == 0:
+                for k in range(n):
+                    usual[0, k] = (1.0 - e) * slab[k] * core[0, k]
+                    excused[0, k] = e * slab[k] * tail[0, k]
+                    total += usual[0, k] + excused[0, k]
+            else:
+                for k in range(n):
+                    either[k] = usual[r - 1, k] + excused[r - 1, k]
+                _beyond(either, cells, n, floor[i], moved)
+                for k in range(n):
+                    fresh = p * slab[k] * moved[k]
+                    a = usual[r - 1, k]
+                    b = excused[r - 1, k]
+                    usual[r, k] = core[r, k] * ((1.0 - p) * ((1.0 - e) * a + (1.0 - stick) * b) + (1.0 - e) * fresh)
+                    excused[r, k] = tail[r, k] * ((1.0 - p) * (e * a + stick * b) + e * fresh)
+                    total += usual[r, k] + excused[r, k]
+            for k in range(n):
+                usual[r, k] /= total
+                excused[r, k] /= total
+        for k in range(n):
+            back_usual[k] = 1.0
+            back_excused[k] = 1.0
+        for r in range(releases - 1, -1, -1):
+            mass = 0.0
+            first = 0.0
+            second = 0.0
+            heavy = 0.0
+            for k in range(n):
+                b = excused[r, k] * back_excused[k]
+                weight = usual[r, k] * back_usual[k] + b
+                d = cells[k] - cells[0]
+                mass += weight
+                heavy += b
+                first += weight * d
+                second += weight * d * d
+            level[i, r] = cells[0] + first / mass
+            spread[i, r] = math.sqrt(max(second / mass - (first / mass) ** 2, 0.0))
+            if not np.isnan(values[i, r]):
+                away[i, r] = heavy / mass
+            if r == 0:
+                break
+            p = change[i, r]
+            e = transient[i, r]
+            same = 0.0
+            for k in range(n):
+                back_usual[k] *= core[r, k]
+                back_excused[k] *= tail[r, k]
+                either[k] = slab[k] * ((1.0 - e) * back_usual[k] + e * back_excused[k])
+            _beyond(either, cells, n, floor[i], moved)
+            fresh = 0.0
+            top = 0.0
+            for k in range(n):
+                from_usual = (1.0 - e) * back_usual[k] + e * back_excused[k]
+                from_excused = (1.0 - stick) * back_usual[k] + stick * back_excused[k]
+                a = usual[r - 1, k]
+                b = excused[r - 1, k]
+                same += a * from_usual + b * from_excused
+                fresh += (a + b) * moved[k]
+                back_usual[k] = (1.0 - p) * from_usual + p * moved[k]
+                back_excused[k] = (1.0 - p) * from_excused + p * moved[k]
+                top = max(top, back_usual[k], back_excused[k])
+            for k in range(n):
+                back_usual[k] /= top
+                back_excused[k] /= top
+            factor[i, r] = fresh / same
+            posterior[i, r] = p * fresh / (p * fresh + (1.0 - p) * same)
+    return factor, posterior, level, spread, away
+
+
+def infer(
+    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: float, scale: Floats, floor: Floats
+) -> Levels:
+    """Forward-backward over every series.
+
+    `values`, `sd`, `change`, `transient` are [series, releases]: log value (NaN where absent), noise sd of that value,
+    prior probability of a change at that release, prior probability that a transient begins there; `stick` is the
+    probability that a transient lasts one release more.
+    `scale` is [series]: width of the slab in log units; `floor` is [series]: a smaller step is no change.
+    """
+    return Levels(*_pass(values, sd, change, transient, stick, scale, floor))

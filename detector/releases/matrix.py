@@ -1,0 +1,45 @@
+"""The shortest way in: arrays of throughput and CPU per operation in, (server, test, release) of every change out.
+
+>>> import numpy as np
+>>> noise = np.random.default_rng(7).normal(0.0, 0.004, (1, 6, 12, 2))
+>>> qps = 1000 * np.exp(noise)
+>>> qps[:, 2, 8:] *= 0.93
+>>> release_changes(qps, None)
+[(0, 2, 8)]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.releases.boundaries import boundaries, segments, step
+from detector.releases.panel import gaps_of, panel_of_blocks
+from detector.releases.scan import scan
+
+Floats = NDArray[np.float64]
+
+
+def release_changes(
+    qps: Floats, cpu: Floats | None = None, versions: list[tuple[int, ...]] | None = None
+) -> list[tuple[int, int, int]]:
+    """Changes as (server, test, index of the first release at the new level), ascending.
+
+    `qps` and `cpu` (per operation) are [servers, tests, releases, blocks], NaN where absent; `versions` are the
+    releases' version numbers, which tell how many releases a gap skips.
+    Raises InvalidSeries for shapes that do not fit.
+    """
+    arrays = {"qps": np.asarray(qps, dtype=np.float64)}
+    if cpu is not None:
+        arrays["cpu/o"] = np.asarray(cpu, dtype=np.float64)
+    panel = panel_of_blocks(arrays, gaps=None if versions is None else gaps_of(versions))
+    found = scan(panel)
+    changes = []
+    for s, t in zip(*np.nonzero(found.beliefs.hit.max(axis=-1) > 0.25), strict=True):
+        places = boundaries(found.beliefs.hit[s, t])
+        parts = segments(places, len(panel.releases))
+        for place, left, right in zip(places, parts[:-1], parts[1:], strict=True):
+            size = [abs(step(found.values[m, s, t], left, right)) for m in range(len(arrays))]
+            if np.nanmax(np.array(size) / found.floor, initial=0.0) >= 1.0:
+                changes.append((int(s), int(t), place))
+    return changes

@@ -1,0 +1,218 @@
+"""The series of one campaign as one dense array: [metrics, servers, tests, releases], on the log scale.
+
+Blocks of a release become a robust mean and the variance of that mean; what was not measured is NaN. A test without
+a metric, a release without a test, a server without a release: all are NaN and say nothing.
+
+>>> import numpy as np
+>>> panel = panel_of_blocks({"qps": np.array([[[[100.0, 101.0, 99.0], [90.0, 91.0, 89.0]]]])})
+>>> panel.shape, np.exp(panel.values[0, 0, 0]).round(1).tolist()
+((1, 1, 1, 2), [100.0, 90.0])
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.errors import InvalidSeries
+
+Floats = NDArray[np.float64]
+
+#: Blocks further than this many within-release deviations from their median are pulled in (Huber).
+HUBER_SD = 2.0
+#: Median of |x - y| for two standard normal values.
+MEDIAN_GAP = 0.9539
+#: What is zero in a series that is sometimes positive is taken as this share of its median positive value.
+ZERO_SHARE = 0.05
+#: A value printed with more decimals than this is taken as not rounded.
+MOST_DECIMALS = 7
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One (dbms, line, configuration, benchmark): everything that was measured together."""
+
+    metrics: tuple[str, ...]
+    servers: tuple[str, ...]
+    tests: tuple[str, ...]
+    groups: tuple[str, ...]
+    """Group of every test."""
+    releases: tuple[str, ...]
+    gaps: Floats
+    """[releases] how many releases lie between a release and the measured one before it, itself included."""
+    values: Floats
+    """[metrics, servers, tests, releases] robust mean of the blocks on the scale below."""
+    block_variance: Floats
+    """The same shape: variance of that mean from the blocks' scatter inside a release; 0 where there is one block."""
+    rounding: Floats
+    """The same shape: variance from the digits the value was printed with."""
+    counts: NDArray[np.int64]
+    """The same shape: blocks."""
+    linear: NDArray[np.bool_]
+    """[metrics, servers, tests] true where the series has negative values: values / scale instead of log."""
+    scale: Floats
+    """[metrics, servers, tests] divisor of a linear series, offset added before the log of one with zeros, else 0."""
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        metrics, servers, tests, releases = self.values.shape
+        return metrics, servers, tests, releases
+
+    @property
+    def single(self) -> NDArray[np.bool_]:
+        """[releases] true where no second block and no second server can bear a release's value out."""
+        looks = self.counts.max(axis=0).sum(axis=0)  # blocks over all servers, by test
+        return np.asarray(np.median(looks, axis=0) < 2)
+
+
+def gaps_of(labels: Sequence[tuple[int, ...]]) -> Floats:
+    """Releases from one label to the next, from their version numbers; what is no version counts as 1.
+
+    >>> gaps_of([(8, 0, 20), (8, 0, 28), (8, 0, 30), (8, 4, 0)]).tolist()
+    [1.0, 8.0, 2.0, 12.0]
+    """
+    gaps = np.ones(len(labels))
+    for r in range(1, len(labels)):
+        before, after = labels[r - 1], labels[r]
+        if len(before) < 2 or len(after) < 2:
+            continue
+        if before[:-1] == after[:-1]:
+            gaps[r] = min(max(after[-1] - before[-1], 1), MAJOR_GAP)
+        else:
+            gaps[r] = MAJOR_GAP
+    return gaps
+
+
+#: A step between two majors counts as so many point releases.
+MAJOR_GAP = 12.0
+
+
+def _rounding(raw: Floats) -> Floats:
+    """[metrics, servers, tests] half of the last printed digit, from the fewest decimals that print a whole series."""
+    half = np.zeros(raw.shape[:3])
+    left = np.isfinite(raw).any(axis=(-1, -2))
+    for decimals in range(MOST_DECIMALS):
+        if not left.any():
+            break
+        exact = left & (~np.isfinite(raw) | (np.round(raw, decimals) == raw)).all(axis=(-1, -2))
+        half[exact] = 0.5 * 10.0**-decimals
+        left &= ~exact
+    return half
+
+
+def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+    """Blocks on the log (or linear) scale, the slope of that scale, which series are linear, and their scale."""
+    with np.errstate(all="ignore"):
+        low = np.nanmin(blocks, axis=(-1, -2), initial=np.inf)
+    scale = np.zeros(blocks.shape[:-2])
+    linear = low < 0
+    if low.min() > 0:
+        return np.log(blocks), 1.0 / blocks, linear, scale
+    values = np.empty_like(blocks)
+    slope = np.empty_like(blocks)
+    for index in np.ndindex(scale.shape):
+        series = blocks[index]
+        size = np.abs(series[np.isfinite(series) & (series != 0)])
+        typical = float(np.median(size)) if size.size else 1.0
+        if linear[index]:
+            scale[index] = typical
+            values[index] = series / typical
+            slope[index] = 1.0 / typical
+        else:
+            scale[index] = ZERO_SHARE * typical if low[index] == 0 else 0.0
+            values[index] = np.log(series + scale[index])
+            slope[index] = 1.0 / (series + scale[index])
+    return values, slope, linear, scale
+
+
+def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Mean over the last axis with far blocks pulled in, the variance of that mean, and the number of blocks.
+
+    `values` is [..., releases, blocks]. The scatter of single blocks is the median gap between pairs of blocks of a
+    release over all releases of the series, because one release has too few blocks to know its own.
+    Blocks that are bit for bit the same count once: a repeated row is no evidence.
+    """
+    blocks = values.shape[-1]
+    if blocks > 1:
+        values = values.copy()
+        for j in range(1, blocks):
+            same = (values[..., j : j + 1] == values[..., :j]).any(axis=-1)
+            values[..., j][same] = np.nan
+    counts = np.isfinite(values).sum(axis=-1)
+    if blocks == 1:
+        return values[..., 0], np.zeros(values.shape[:-1]), counts
+    first, second = np.triu_indices(blocks, 1)
+    gaps = np.abs(values[..., first] - values[..., second])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # an all-NaN slice is an absent series
+        scatter = np.nanmedian(gaps.reshape(*gaps.shape[:-2], -1), axis=-1) / MEDIAN_GAP
+        scatter = np.maximum(np.nan_to_num(scatter), 1e-9)[..., None]
+        middle = np.nanmedian(values, axis=-1, keepdims=True)
+        reach = HUBER_SD * scatter[..., None]
+        mean = np.nanmean(middle + np.clip(values - middle, -reach, reach), axis=-1)
+    # 1.1: the pulled-in mean of three is that much less efficient than the mean at the normal.
+    variance = 1.1 * scatter**2 / np.maximum(counts, 1)
+    return mean, variance, counts
+
+
+def panel_of_blocks(
+    blocks: Mapping[str, Floats],
+    *,
+    servers: Sequence[str] = (),
+    tests: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    gaps: Floats | None = None,
+) -> Panel:
+    """A panel from arrays [servers, tests, releases, blocks] of raw values by metric; NaN is absent.
+
+    Raises InvalidSeries where the arrays are not of one shape, or empty.
+    """
+    arrays = [np.asarray(array, dtype=np.float64) for array in blocks.values()]
+    if not arrays or any(array.ndim != 4 or array.shape != arrays[0].shape for array in arrays):
+        raise InvalidSeries("every metric needs an array [servers, tests, releases, blocks] of one and the same shape")
+    raw = np.stack(arrays)
+    raw = np.where(np.isfinite(raw), raw, np.nan)
+    _, s, t, r, k = raw.shape
+    if min(s, t, r, k) == 0:
+        raise InvalidSeries("a panel needs at least one server, test, release and block")
+    values, slope, linear, scale = _transform(raw)
+    mean, variance, counts = robust_mean(values)
+    digits = _rounding(raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        steepness = np.nan_to_num(np.nanmax(slope, axis=-1))
+    rounding = (digits[..., None] * steepness) ** 2 / 3.0 / np.maximum(counts, 1)
+    return Panel(
+        metrics=tuple(blocks),
+        servers=tuple(servers) or tuple(f"server-{i}" for i in range(s)),
+        tests=tuple(tests) or tuple(f"test-{i}" for i in range(t)),
+        groups=tuple(groups) or ("",) * t,
+        releases=tuple(releases) or tuple(str(i) for i in range(r)),
+        gaps=np.ones(r) if gaps is None else np.asarray(gaps, dtype=np.float64),
+        values=mean,
+        block_variance=variance,
+        rounding=rounding,
+        counts=counts,
+        linear=np.asarray(linear),
+        scale=scale,
+    )
+
+
+def relative(change: Floats | float) -> Floats:
+    """A step on the log scale as a relative change: -0.105 is -10 %."""
+    return np.expm1(np.asarray(change, dtype=np.float64))
+
+
+def log_of(change: float) -> float:
+    """The log step that is a relative drop or rise of `change`, the smaller of the two.
+
+    >>> round(log_of(0.012), 6)
+    0.011929
+    """
+    return math.log1p(change)

@@ -1,0 +1,229 @@
+"""The whole inference over one panel: levels, noise, shared shifts and coupled evidence, in a fixed number of rounds.
+
+A round runs the exact recursion of `levels` over every series, exchanges evidence between tests, servers and metrics
+(`coupling`), takes away what a release did to all tests alike (`common`), and re-estimates the noise (`noise`) and how
+often releases have outliers. The number of rounds is fixed, so the same panel always gives the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.releases import common, coupling, noise
+from detector.releases.kinds import kind_of
+from detector.releases.levels import Levels, infer
+from detector.releases.panel import Panel
+
+Floats = NDArray[np.float64]
+
+#: Rounds of inference; more change nothing that is reported.
+ROUNDS = 5
+#: Rounds after which the noise is no longer re-estimated.
+NOISE_ROUNDS = (1, 3)
+#: P(a change) at one point release before anything is known of it: where blocks or servers bear a value out, and
+#: where a single value must speak for its release.
+CHANGE = 0.02
+CHANGE_SINGLE = 0.003
+#: No gap makes a change more likely than this.
+CHANGE_MOST = 0.4
+#: P(an outlier that the next release does not share), single values, and that an outlier stays one release more.
+TRANSIENT_SINGLE = 4.0  # times the metric's own prior
+STICK = 0.2
+STICK_SINGLE = 0.6
+#: Weight of the prior of the outlier rate, in values; and of the overall rate in that of one release, in tests.
+TRANSIENT_WEIGHT = 100.0
+TRANSIENT_RELEASE_WEIGHT = 12.0
+#: Bounds of a learned outlier rate.
+TRANSIENTS = (0.001, 0.5)
+#: A correlation is not estimated from fewer pairs of differences.
+FEWEST_DIFFERENCES = 12
+#: Bounds of the correlation of two metrics' noise.
+MOST_CORRELATION = 0.95
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is believed of a panel; arrays are [metrics, servers, tests, releases] if not said otherwise."""
+
+    panel: Panel
+    moved: Floats
+    """P(the level of this series changes at r by at least the smallest change of its metric)."""
+    beliefs: coupling.Beliefs
+    level: Floats
+    values: Floats
+    """The panel's values without the passing common shift."""
+    sd: Floats
+    """Noise of each value."""
+    between: Floats
+    """[metrics, servers, tests] variance between releases."""
+    transient: Floats
+    """P(the value at r is an outlier that its neighbours do not share)."""
+    shift: Floats
+    """[metrics, servers, releases] the passing shift common to all quiet tests."""
+    floor: Floats
+    """[metrics] smallest log step that counts as a change."""
+
+
+def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
+    """[releases] P(a change at r) before any evidence, and where it must not be learned.
+
+    The more releases lie in between, the more could have happened. Where the first release has a single value, a
+    change right after it cannot be told from an outlier, however many tests show it: there the prior decides.
+    """
+    single = panel.single
+    base = np.where(single, CHANGE_SINGLE, CHANGE)
+    prior = np.minimum(1.0 - (1.0 - base) ** panel.gaps, CHANGE_MOST)
+    fixed = np.zeros(prior.size, dtype=np.bool_)
+    if prior.size > 1:
+        fixed[1] = single[0]
+    return prior, fixed
+
+
+def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Scan:
+    """The beliefs about `panel`; `smallest_change` gives the relative change by metric that counts."""
+    kinds = [kind_of(metric) for metric in panel.metrics]
+    smallest = smallest_change or {}
+    floor = np.log1p([smallest.get(m, kind.smallest_change) for m, kind in zip(panel.metrics, kinds, strict=True)])
+    slab = np.array([kind.slab for kind in kinds])
+    single = panel.single
+    stick = STICK_SINGLE if np.median(single) > 0 else STICK
+    rate, fixed = change_prior(panel)
+    groups = _groups(panel)
+    prior = noise.priors(panel)
+    between = noise.from_differences(panel, prior)
+    pairs = _correlations(panel, between)
+    raw, known = _decorrelated(panel, pairs)
+    for pair in pairs:
+        between[pair.metric] *= 1.0 - pair.correlation**2
+    outlier = np.array([kind.transient for kind in kinds])[:, None] * np.where(single, TRANSIENT_SINGLE, 1.0)
+    transient = np.broadcast_to(outlier[:, None, None, :], panel.shape).copy()
+    beliefs = coupling.start(panel.shape, rate)
+    values = raw
+    shift = np.zeros((panel.shape[0], panel.shape[1], panel.shape[3]))
+    for turn in range(ROUNDS):
+        sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+        levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
+        last = turn == ROUNDS - 1
+        beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups))
+        if last:
+            break
+        transient = _transients(panel, outlier, levels.outlier, single)
+        if turn >= NOISE_ROUNDS[0]:
+            shift = common.shift(raw, levels.level, levels.posterior)
+            values = raw - shift[:, :, None, :]
+            if turn < NOISE_ROUNDS[1]:
+                between = noise.from_residuals(panel, values, levels, prior)
+    for pair in pairs:
+        # The metric itself again, with the noise that it shares with its partner.
+        between[pair.metric] += pair.slope**2 * between[pair.partner]
+        values[pair.metric] += pair.slope[..., None] * values[pair.partner]
+        known[pair.metric] = panel.block_variance[pair.metric] + panel.rounding[pair.metric]
+    sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+    if pairs:
+        levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
+    return Scan(
+        panel=panel,
+        moved=levels.posterior,
+        beliefs=beliefs,
+        level=levels.level,
+        values=values,
+        sd=sd,
+        between=between,
+        transient=levels.outlier,
+        shift=shift,
+        floor=floor,
+    )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A metric whose noise goes with that of a partner: value = own part + slope x partner."""
+
+    metric: int
+    partner: int
+    correlation: float
+    slope: Floats  # [servers, tests]
+
+
+def _correlations(panel: Panel, between: Floats) -> list[_Pair]:
+    """How far the noise of CPU per operation is that of throughput seen from the other side, from this history."""
+    kinds = [kind_of(metric).name for metric in panel.metrics]
+    if "throughput" not in kinds:
+        return []
+    partner = kinds.index("throughput")
+    pairs = []
+    total = np.sqrt(between + noise.mean_block_variance(panel))
+    differences = np.diff(panel.values, axis=-1) / (np.sqrt(2.0) * total[..., None])
+    for metric, kind in enumerate(kinds):
+        if kind != "cpu":
+            continue
+        plus = np.abs(differences[metric] + differences[partner])
+        minus = np.abs(differences[metric] - differences[partner])
+        if np.isfinite(plus).sum() < FEWEST_DIFFERENCES:
+            continue
+        a, b = float(np.nanmedian(plus)) ** 2, float(np.nanmedian(minus)) ** 2
+        correlation = float(np.clip((a - b) / max(a + b, 1e-300), -MOST_CORRELATION, MOST_CORRELATION))
+        slope = correlation * total[metric] / np.maximum(total[partner], noise.LEAST_SD)
+        slope = np.where(np.isfinite(panel.values[partner]).any(axis=-1), slope, 0.0)
+        pairs.append(_Pair(metric, partner, correlation, slope))
+    return pairs
+
+
+def _decorrelated(panel: Panel, pairs: list[_Pair]) -> tuple[Floats, Floats]:
+    """Values without the noise of their partner, and the known part of their variance."""
+    values = panel.values.copy()
+    known = panel.block_variance + panel.rounding
+    for pair in pairs:
+        partner = panel.values[pair.partner]
+        explained = pair.slope[..., None] * partner
+        values[pair.metric] -= np.where(np.isfinite(explained), explained, 0.0)
+        known[pair.metric] = (
+            panel.block_variance[pair.metric] * (1.0 - pair.correlation**2) + panel.rounding[pair.metric]
+        )
+    return values, known
+
+
+def _infer(
+    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: float, slab: Floats, floor: Floats
+) -> Levels:
+    metrics, servers, tests, releases = values.shape
+    flat = (metrics * servers * tests, releases)
+    each = servers * tests
+    found = infer(
+        np.ascontiguousarray(values.reshape(flat)),
+        np.ascontiguousarray(sd.reshape(flat)),
+        np.ascontiguousarray(change.reshape(flat)),
+        np.ascontiguousarray(transient.reshape(flat)),
+        stick,
+        np.repeat(slab, each),
+        np.repeat(floor, each),
+    )
+    return Levels(*(array.reshape(values.shape) for array in found))
+
+
+def _transients(panel: Panel, prior: Floats, seen: Floats, single: NDArray[np.bool_]) -> Floats:
+    """Outlier rates learned per metric and release; `prior` is [metrics, releases], `seen` the probabilities."""
+    measured = panel.counts > 0
+    by_release = np.where(measured, seen, 0.0).sum(axis=(1, 2))
+    values = measured.sum(axis=(1, 2))
+    typical = (TRANSIENT_WEIGHT * prior + by_release.sum(axis=1, keepdims=True)) / (
+        TRANSIENT_WEIGHT + values.sum(axis=1, keepdims=True)
+    )
+    rate = (TRANSIENT_RELEASE_WEIGHT * typical + by_release) / (TRANSIENT_RELEASE_WEIGHT + values)
+    rate = np.clip(rate, *TRANSIENTS)
+    if single[0]:
+        rate[:, 0] = np.maximum(rate[:, 0], prior[:, 0])
+    return np.broadcast_to(rate[:, None, None, :], panel.shape).copy()
+
+
+def _groups(panel: Panel) -> list[list[int]]:
+    """The tests of every named group of more than one test."""
+    members: dict[str, list[int]] = {}
+    for index, group in enumerate(panel.groups):
+        if group:
+            members.setdefault(group, []).append(index)
+    return [tests for tests in members.values() if len(tests) > 1]
