@@ -1,1 +1,11 @@
-"""Findings to GitHub issues and pull request comments."""
+"""Findings to GitHub issues and pull request comments.
+
+`sync(store, tracker, settings)` brings a tracker in line with the newest detection, `preview` says what it would do.
+See docs/alerts.md.
+"""
+
+from alerts.plan import plan_changes
+from alerts.settings import AlertSettings, load_settings
+from alerts.sync import SyncReport, preview, sync
+
+__all__ = ["AlertSettings", "SyncReport", "load_settings", "plan_changes", "preview", "sync"]

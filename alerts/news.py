@@ -1,0 +1,56 @@
+"""What an issue told, and whether there is something new worth a comment. Pure.
+
+An edit is silent; a comment sends mail. So only these are told: the boundary moved, another server shows it, clearly
+more (or fewer) tests move, or the change itself is clearly larger or smaller than what was said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alerts.words import Headline, signed
+from history.model import Finding
+
+#: Tests that moved must change by this share, and by at least MORE_TESTS, to be told.
+MORE_SHARE, MORE_TESTS = 0.25, 2
+#: The headline change must differ by this factor from what was told.
+MORE_CHANGE = 1.25
+
+
+def told(finding: Finding, lead: Headline, title: str) -> dict[str, Any]:
+    """What an issue says, as the detail of its event."""
+    return {
+        "previous": finding.previous,
+        "release": finding.release,
+        "title": title,
+        "metric": lead.metric,
+        "change_pct": round(lead.change_pct, 3),
+        "servers": sorted({move.key.server for move in finding.moves}),
+        "moved": len({(m.key.server, m.key.config, m.key.benchmark, m.key.test) for m in finding.moves}),
+    }
+
+
+def news(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Sentences about what differs; empty when nothing deserves a mail, or when nothing is known of before."""
+    if not old:
+        return []
+    said = []
+    if (old["previous"], old["release"]) != (new["previous"], new["release"]):
+        said.append(
+            f"The boundary is now between {new['previous']} and {new['release']}; "
+            f"it was between {old['previous']} and {old['release']}."
+        )
+    servers = sorted(set(new["servers"]) - set(old["servers"]))
+    if servers:
+        said.append(f"Also seen on {' and '.join(servers)}.")
+    grown = abs(new["moved"] - old["moved"])
+    if grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"]:
+        said.append(f"{new['moved']} tests move now; there were {old['moved']}.")
+    if old["metric"] == new["metric"] and _clearly(old["change_pct"], new["change_pct"]):
+        said.append(f"The median change is now {signed(new['change_pct'])}; it was {signed(old['change_pct'])}.")
+    return said
+
+
+def _clearly(old: float, new: float) -> bool:
+    small, large = sorted((abs(old), abs(new)))
+    return old * new <= 0 or large > MORE_CHANGE * small

@@ -1,0 +1,226 @@
+"""What has to happen in the tracker and in the history, as values. Pure: the same world gives the same plan.
+
+`plan_changes(world, settings)` looks at what the detector found, what the history remembers of each key and what the
+tracker shows, and answers with changes that `alerts.sync` carries out one after the other. Every change is safe to
+repeat, since a machine can stop after any of its steps: issues carry their key, comments their event, and events are
+written last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from alerts.changes import (
+    DIGEST,
+    ENVIRONMENT,
+    Action,
+    Change,
+    Step,
+    World,
+    candidate,
+    carried,
+    standing_in,
+    to_confirmed,
+    what_is_told,
+)
+from alerts.common_mode import held_subjects
+from alerts.known import closed_by_person, known_changes, vanished_changes, withdraw
+from alerts.lifecycle import OPEN, WAITING, State
+from alerts.marker import ours, with_notes
+from alerts.notes import Listed, digest_draft, environment_draft
+from alerts.settings import AlertSettings
+from alerts.standing import ALIAS, RENAMED, Standing
+from alerts.subject import Subject
+from alerts.trackers import Draft
+
+
+def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
+    """Changes in the order in which they should happen: what is open first, then new issues, the worst first."""
+    held = held_subjects(
+        [subject for subject in world.subjects if candidate(world, subject, settings)], world, settings.filing
+    )
+    changes: list[Change] = [_rename(world, new, old) for new, old in sorted(world.renamed.items())]
+    changes = [change for change in changes if change.events or change.sub]
+    new: list[Subject] = []
+    for subject in world.subjects:
+        standing = standing_in(world, subject.key)
+        if subject.key not in world.drafts:
+            continue
+        if standing.state in WAITING and subject.key in world.issues:
+            changes += _adopt(world, subject, standing)
+        elif standing.state in WAITING:
+            if subject.key in held:
+                continue
+            if candidate(world, subject, settings):
+                new.append(subject)
+            else:
+                changes += _not_yet(subject, standing, settings)
+        else:
+            changes += known_changes(world, subject, standing, settings)
+    changes += vanished_changes(world, settings)
+    changes += _environment(world, held, settings)
+    return changes + _file(world, new, settings)
+
+
+def _not_yet(subject: Subject, standing: Standing, settings: AlertSettings) -> list[Change]:
+    """A finding that is not filed: remembered once, and again when its tier changes."""
+    sure = subject.finding.tier in settings.filing.tiers
+    steps: tuple[Step, ...] = ()
+    why = "a later release has already given it back" if sure else f"the finding is {subject.finding.tier}"
+    if sure and standing.state is not State.CONFIRMED:
+        steps = to_confirmed(standing)
+    elif not sure and standing.state is not State.NEW and subject.finding.tier == "unconfirmed":
+        steps = (Step(event="refuted"),)
+    elif not standing.events:
+        steps = (Step(event="detected", detail={"tier": subject.finding.tier}),)
+    return [Change(action="record", key=subject.key, why=why, events=steps)] if steps else []
+
+
+def _adopt(world: World, subject: Subject, standing: Standing) -> list[Change]:
+    """The tracker has the issue and the history does not know: something stopped in between, or the history is new."""
+    issue, draft = world.issues[subject.key], world.drafts[subject.key]
+    steps = [
+        *to_confirmed(standing),
+        Step(event="filed", detail={"adopted": True, "told": what_is_told(subject, draft)}),
+    ]
+    if not issue.open:
+        steps.append(Step(event="closed", detail={"adopted": True}))
+    return [
+        Change(
+            action="adopt",
+            key=subject.key,
+            number=issue.number,
+            why="the tracker has an issue of this key that the history does not know",
+            events=tuple(steps),
+            carries=carried(subject),
+        )
+    ]
+
+
+def _rename(world: World, new: str, old: str) -> Change:
+    """Remember, under both keys, that the older issue answers for the newer key."""
+    known = standing_in(world, new).alias_of == old and new in standing_in(world, old).also
+    return Change(
+        action="record",
+        key=old,
+        why=f"{new} is the same changepoint, its boundary moved",
+        number=world.issues[old].number,
+        events=() if known else (Step(event=RENAMED, detail={"to": new}),),
+        sub=() if known else ((new, (Step(event=ALIAS, detail={"of": old}),)),),
+        carries=(new,),
+    )
+
+
+def _environment(world: World, held: Mapping[str, str], settings: AlertSettings) -> list[Change]:
+    """One issue a server whose lines all moved, and the end of it when they no longer do."""
+    changes = []
+    by_issue: dict[str, list[Subject]] = {}
+    for subject in world.subjects:
+        if subject.key in held:
+            by_issue.setdefault(held[subject.key], []).append(subject)
+    for key, members in sorted(by_issue.items()):
+        server = key.split("/")[1]
+        rows = [Listed(subject.key, world.drafts[subject.key].title) for subject in members]
+        moved = len({(subject.finding.dbms, subject.finding.line) for subject in members})
+        lines = len({line for line in world.lines if line[0] == server and line[2] != "majors"})
+        draft = environment_draft(key, server, rows, moved=moved, lines=lines, settings=settings)
+        sub = tuple(
+            (subject.key, (*to_confirmed(standing), Step(event="held", detail={"where": key})))
+            for subject in members
+            if (standing := standing_in(world, subject.key)).state is not State.HELD
+        )
+        carries = tuple(dict.fromkeys(name for subject in members for name in carried(subject)))
+        changes += _collective(
+            "hold", world, draft, sub, carries, why=f"{moved} of {lines} lines moved at once on {server}"
+        )
+    for key, issue in sorted(world.issues.items()):
+        standing = standing_in(world, key)
+        if key.startswith(ENVIRONMENT) and key not in by_issue and standing.state in OPEN:
+            if issue.open:
+                reason = (
+                    "the newest detection no longer shows all lines moving at once; what is left is filed by itself."
+                )
+                changes.append(withdraw(standing, issue, "passed", reason))
+            else:
+                changes.append(closed_by_person(standing, issue))
+    return changes
+
+
+def _collective(
+    action: Action,
+    world: World,
+    draft: Draft,
+    sub: tuple[tuple[str, tuple[Step, ...]], ...],
+    carries: tuple[str, ...],
+    *,
+    why: str,
+) -> list[Change]:
+    """An issue that carries several findings: created, or edited when its rows changed."""
+    issue, standing = world.issues.get(draft.key), standing_in(world, draft.key)
+    filed = (*to_confirmed(standing), Step(event="filed", detail={"told": {"title": draft.title}}))
+    if issue is None and standing.state in WAITING:
+        return [
+            Change(
+                action=action, key=draft.key, why=why, draft=draft, events=filed, carries=(draft.key, *carries), sub=sub
+            )
+        ]
+    if issue is None:
+        return [Change(action="record", key=draft.key, why=why, sub=sub)] if sub else []
+    fresh = ours(issue.body) != draft.body.rstrip() and issue.open
+    steps = filed if standing.state in WAITING else ()
+    if not (fresh or sub or steps):
+        return []
+    return [
+        Change(
+            action=action,
+            key=draft.key,
+            number=issue.number,
+            why=why,
+            title=draft.title if fresh else None,
+            body=with_notes(draft.body, issue.body) if fresh else None,
+            events=steps,
+            carries=(draft.key, *carries),
+            sub=sub,
+        )
+    ]
+
+
+def _file(world: World, new: list[Subject], settings: AlertSettings) -> list[Change]:
+    """New issues up to what is left of the day's cap, then one digest."""
+    today = world.now.date()
+    filed = sum(standing.filed_on == today for standing in world.standings.values())
+    room = max(0, settings.filing.daily_cap - filed)
+    changes = [
+        Change(
+            action="file",
+            key=subject.key,
+            why="confirmed" if subject.finding.kind == "regression" else f"confirmed {subject.finding.kind}",
+            draft=world.drafts[subject.key],
+            events=(
+                *to_confirmed(standing_in(world, subject.key)),
+                Step(event="filed", detail={"told": what_is_told(subject, world.drafts[subject.key])}),
+            ),
+            carries=carried(subject),
+        )
+        for subject in new[:room]
+    ]
+    return changes + _digest(world, new[room:], settings)
+
+
+def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[Change]:
+    key = f"{DIGEST}{world.now.date()}"
+    before = [
+        s
+        for s in world.subjects
+        if standing_in(world, s.key).state is State.DIGESTED and standing_in(world, s.key).where == key
+    ]
+    if not over:
+        return []
+    members = sorted([*before, *over], key=lambda s: (-s.severity[0], -s.severity[1], s.key))
+    rows = [Listed(s.key, world.drafts[s.key].title) for s in members if s.key in world.drafts]
+    sub = tuple(
+        (s.key, (*to_confirmed(standing_in(world, s.key)), Step(event="digested", detail={"where": key}))) for s in over
+    )
+    carries = tuple(dict.fromkeys(name for s in over for name in carried(s)))
+    draft = digest_draft(key, str(world.now.date()), rows, settings)
+    return _collective("digest", world, draft, sub, carries, why=f"over the daily cap of {settings.filing.daily_cap}")

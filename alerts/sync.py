@@ -1,0 +1,181 @@
+"""Brings a tracker in line with the findings of the newest detection: the one driver of the room.
+
+`sync(store, tracker, settings)` reads findings, events and links from the history and issues from the tracker, makes
+a plan (`alerts.plan`, pure) and carries it out. It may be stopped anywhere and run again: whatever was done is seen,
+whatever was not is done. `preview` gives the same plan and touches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from pydantic import Field
+
+from alerts.changes import Change, Step
+from alerts.errors import TrackerUnavailable
+from alerts.marker import with_notes
+from alerts.observe import HasFindings, Observed, duplicates_of, observe
+from alerts.plan import plan_changes
+from alerts.settings import AlertSettings
+from alerts.trackers import Tracker
+from history.model import FindingEvent, IssueLink, Row
+
+#: After so many failures in a row the tracker is taken to be down; the next sync does the rest.
+FAILURES_IN_A_ROW = 3
+
+
+class Done(Row):
+    """A change that was carried out, or in a preview would be."""
+
+    action: str
+    key: str
+    why: str
+    number: int | None = None
+    url: str = ""
+    title: str = ""
+
+
+class SyncReport(Row):
+    """What a sync did; `complete` is false when something is left for the next one or for a person."""
+
+    tracker: str
+    dry_run: bool = False
+    done: tuple[Done, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Findings that lack a value their issue must show: message each."""
+    failed: tuple[str, ...] = ()
+    """What the tracker did not do: message each."""
+    warnings: tuple[str, ...] = ()
+    open: int = 0
+    """Our open issues after the sync."""
+    counts: dict[str, int] = Field(default_factory=dict)
+    """Changes by action."""
+
+    @property
+    def complete(self) -> bool:
+        return not (self.refused or self.failed)
+
+
+def preview(store: HasFindings, tracker: Tracker, settings: AlertSettings, now: datetime | None = None) -> list[Change]:
+    """The changes a sync would make; nothing is written anywhere."""
+    observed = observe(store, tracker, settings, now or datetime.now(UTC))
+    return [*observed.duplicates, *plan_changes(observed.world, settings)]
+
+
+def sync(store: HasFindings, tracker: Tracker, settings: AlertSettings, *, now: datetime | None = None) -> SyncReport:
+    """File, edit, comment, close and re-open until tracker and findings agree.
+
+    Failures of single changes are reported, not raised; TrackerRefused (no permission, no such repository) is raised,
+    since nothing would work.
+    """
+    now = now or datetime.now(UTC)
+    observed = observe(store, tracker, settings, now)
+    changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
+    if any(change.number is None and change.draft for change in changes):
+        # Labels can be taken off an issue; before anything is created, it is looked for by its author as well.
+        observed = observe(store, tracker, settings, now, more=tracker.look_again())
+        changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
+    clock = _Clock(now)
+    done: list[Done] = []
+    failed: list[str] = []
+    in_a_row = 0
+    for change in changes:
+        try:
+            done.append(carry_out(change, store, tracker, clock))
+            in_a_row = 0
+        except TrackerUnavailable as error:
+            failed.append(f"{change.action} {change.key}: {error}")
+            in_a_row += 1
+            if in_a_row >= FAILURES_IN_A_ROW:
+                failed.append(f"{tracker.name} does not answer; the next sync does the rest.")
+                break
+    if any(one.action in ("file", "hold", "digest") for one in done) and in_a_row < FAILURES_IN_A_ROW:
+        try:
+            done += close_duplicates(store, tracker, clock)
+        except TrackerUnavailable as error:
+            failed.append(str(error))
+    return report(tracker.name, observed, done, failed)
+
+
+def report(name: str, observed: Observed, done: Iterable[Done], failed: Iterable[str]) -> SyncReport:
+    done = tuple(done)
+    counts: dict[str, int] = {}
+    for one in done:
+        counts[one.action] = counts.get(one.action, 0) + 1
+    closed = sum(counts.get(action, 0) for action in ("recover", "withdraw", "duplicate"))
+    opened = sum(
+        one.action in ("file", "return") or (one.action in ("hold", "digest") and one.title != "") for one in done
+    )
+    return SyncReport(
+        tracker=name,
+        done=done,
+        refused=observed.refused,
+        failed=tuple(failed),
+        warnings=observed.warnings,
+        open=sum(issue.open for issue in observed.world.issues.values()) + opened - closed,
+        counts=counts,
+    )
+
+
+class _Clock:
+    """Moments that differ and keep the order in which events were written."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def tick(self) -> datetime:
+        self.now += timedelta(microseconds=1)
+        return self.now
+
+
+def carry_out(change: Change, store: HasFindings, tracker: Tracker, clock: _Clock) -> Done:
+    """One change, its steps in the order that can be repeated: the link first, the events last."""
+    number, url = change.number, ""
+    if number is None and change.draft is not None:
+        body = with_notes(change.draft.body, None)
+        issue = tracker.create(change.draft.model_copy(update={"body": body}))
+        number, url = issue.number, issue.url
+    if number is not None:
+        _link(store, tracker, change.carries, number, url)
+        _apply(change, tracker, number)
+    for key, steps in ((change.key, change.events), *change.sub):
+        for step in steps:
+            _record(store, tracker, key, step, clock)
+    title = change.title or (change.draft.title if change.draft else "")
+    return Done(action=change.action, key=change.key, why=change.why, number=number, url=url, title=title)
+
+
+def _apply(change: Change, tracker: Tracker, number: int) -> None:
+    if change.reopen:
+        tracker.reopen(number)
+    if change.title is not None or change.body is not None:
+        tracker.edit(number, title=change.title, body=change.body)
+    if change.labels:
+        tracker.add_labels(number, change.labels)
+    if change.comment is not None:
+        tracker.comment(number, *change.comment)
+    if change.close is not None:
+        tracker.close(number, change.close)
+
+
+def _link(store: HasFindings, tracker: Tracker, keys: Iterable[str], number: int, url: str) -> None:
+    """Point the keys to the issue; nothing is written when the newest link already does."""
+    for key in keys:
+        links = [link for link in store.links(key) if link.tracker == tracker.name]
+        if not links or links[-1].number != number:
+            store.append_link(IssueLink(key=key, tracker=tracker.name, number=number, url=url))
+
+
+def _record(store: HasFindings, tracker: Tracker, key: str, step: Step, clock: _Clock) -> None:
+    detail = {**step.detail, "tracker": tracker.name}
+    store.append_event(FindingEvent(key=key, event=step.event, at=clock.tick(), detail=detail))
+
+
+def close_duplicates(store: HasFindings, tracker: Tracker, clock: _Clock) -> list[Done]:
+    """After creating: two publishers at once each see the other's issue here, and both keep the older one."""
+    kept, changes = duplicates_of(tracker.issues())
+    done = [carry_out(change, store, tracker, clock) for change in changes]
+    for change in changes:
+        _link(store, tracker, (change.key,), kept[change.key].number, kept[change.key].url)
+    return done

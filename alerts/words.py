@@ -1,0 +1,195 @@
+"""Titles and sentences: what, where, how much, in the field's terms.
+
+>>> percent(3.14), percent(-11.2), percent(0.04)
+('3.1 %', '11 %', '0.04 %')
+>>> signed(3.14), signed(-11.2)
+('+3.1 %', '−11 %')
+>>> listing(["point queries", "range queries", "writes"])
+'point queries, range queries and writes'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from alerts.safetext import title as safe_title
+from history.model import MAJORS, Finding, GroupSummary, Move, Row
+from history.versions import line_of
+
+#: From here on a percentage is shown without decimals, below the other with two.
+WHOLE_PERCENT, SMALL_PERCENT = 10.0, 0.1
+#: A title names at most so many groups of tests.
+GROUPS_IN_TITLE = 3
+
+DBMS = {"mysql": "MySQL", "postgres": "Postgres", "mariadb": "MariaDB", "myrocks": "MyRocks"}
+GROUPS = {"point": "point queries", "range": "range queries", "write": "writes", "writes": "writes"}
+
+
+class MetricWords(NamedTuple):
+    """How a change of a metric is said: `need 3 % more instructions`, `get 5 % less QPS`."""
+
+    verb: str
+    more: str
+    less: str
+    noun: str
+
+
+METRICS: dict[str, MetricWords] = {
+    "qps": MetricWords("get", "more QPS", "less QPS", "QPS"),
+    "ips": MetricWords("get", "more inserts/s", "fewer inserts/s", "inserts/s"),
+    "indexed rows/s": MetricWords("get", "more rows indexed/s", "fewer rows indexed/s", "indexed rows/s"),
+    "insn/o": MetricWords("need", "more instructions", "fewer instructions", "instructions per operation"),
+    "cpu_us/o": MetricWords("need", "more server CPU", "less server CPU", "server CPU per operation"),
+    "cpupq": MetricWords("need", "more CPU", "less CPU", "CPU per operation"),
+    "cpu/o": MetricWords("need", "more CPU", "less CPU", "CPU per operation"),
+    "cs/o": MetricWords("need", "more context switches", "fewer context switches", "context switches per operation"),
+    "r/o": MetricWords("need", "more storage reads", "fewer storage reads", "storage reads per operation"),
+    "rKB/o": MetricWords("need", "more KB read", "fewer KB read", "KB read per operation"),
+    "w/o": MetricWords("need", "more storage writes", "fewer storage writes", "storage writes per operation"),
+    "wKB/o": MetricWords("need", "more KB written", "fewer KB written", "KB written per operation"),
+    "f/o": MetricWords("need", "more flushes", "fewer flushes", "flushes per operation"),
+    "f_await": MetricWords("need", "more time a flush", "less time a flush", "flush latency"),
+    "rss": MetricWords("need", "more memory", "less memory", "memory"),
+    "dbgb": MetricWords("need", "more disk space", "less disk space", "database size"),
+}
+#: Which metric leads when several moved in as many tests.
+LEADING: tuple[str, ...] = tuple(METRICS)
+
+
+def metric_words(metric: str) -> MetricWords:
+    return METRICS.get(metric) or MetricWords("show", f"more {metric}", f"less {metric}", metric)
+
+
+def percent(value: float) -> str:
+    """A change without its sign: two figures that count."""
+    size = abs(value)
+    decimals = 0 if size >= WHOLE_PERCENT else 1 if size >= SMALL_PERCENT else 2
+    return f"{size:.{decimals}f} %"
+
+
+def signed(value: float) -> str:
+    """A change with its sign, a real minus for the negative."""
+    return f"{'−' if value < 0 else '+'}{percent(value)}"
+
+
+def listing(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def dbms_name(dbms: str) -> str:
+    return DBMS.get(dbms, dbms)
+
+
+def group_noun(group: str) -> str:
+    """`point, part 1` is said `point queries`."""
+    base = group.partition(",")[0].strip()
+    return GROUPS.get(base, base or "tests")
+
+
+class Headline(Row):
+    """The one metric a finding is told by, and how far it spread."""
+
+    metric: str
+    change_pct: float
+    """Median over the tests that moved."""
+    worst_pct: float
+    worst_test: str
+    groups: tuple[str, ...]
+    """In words, most tests first."""
+    moved: int
+    tests: int
+    """On the server where most tests moved."""
+    server: str
+    servers: tuple[str, ...]
+
+    @property
+    def change(self) -> str:
+        words = metric_words(self.metric)
+        return f"{percent(self.change_pct)} {words.more if self.change_pct > 0 else words.less}"
+
+    @property
+    def what(self) -> str:
+        return listing(self.groups) if len(self.groups) <= GROUPS_IN_TITLE else "many kinds of tests"
+
+
+def leads(finding: Finding, move: Move) -> bool:
+    """Whether a move goes the way the finding is named for."""
+    return finding.kind not in ("regression", "drift", "improvement") or move.direction in (
+        "change",
+        "improvement" if finding.kind == "improvement" else "regression",
+    )
+
+
+def headline(finding: Finding) -> Headline | None:
+    """The metric that moved in most tests; None when the finding has no moves or no groups to count by."""
+    moves = [move for move in finding.moves if leads(finding, move)] or list(finding.moves)
+    if not moves or not finding.groups:
+        return None
+    metric = min(
+        {move.key.metric for move in moves},
+        key=lambda m: (-sum(move.key.metric == m for move in moves), _place(m), m),
+    )
+    told = [move for move in moves if move.key.metric == metric]
+    counts: dict[str, list[GroupSummary]] = {}
+    for group in finding.groups:
+        if group.metric == metric:
+            counts.setdefault(group.server, []).append(group)
+    if not counts:
+        return None
+    server = max(counts, key=lambda s: (sum(g.moved for g in counts[s]), s))
+    weight: dict[str, int] = {}
+    for group in finding.groups:
+        if group.metric == metric and group.moved:
+            weight[group_noun(group.group)] = weight.get(group_noun(group.group), 0) + group.moved
+    worst = max(told, key=lambda move: (abs(move.change_pct), move.key.id))
+    return Headline(
+        metric=metric,
+        change_pct=median(move.change_pct for move in told),
+        worst_pct=worst.change_pct,
+        worst_test=worst.key.test,
+        groups=tuple(sorted(weight, key=lambda noun: (-weight[noun], noun))) or ("tests",),
+        moved=sum(group.moved for group in counts[server]),
+        tests=sum(group.tests for group in counts[server]),
+        server=server,
+        servers=tuple(sorted({move.key.server for move in told})),
+    )
+
+
+def _place(metric: str) -> int:
+    return LEADING.index(metric) if metric in LEADING else len(LEADING)
+
+
+def issue_title(finding: Finding, lead: Headline) -> str:
+    """`postgres 17.5: point queries 3.1 % more instructions (8 of 11 tests, small)`."""
+    spread = f"({lead.moved} of {lead.tests} tests, {listing(lead.servers)})"
+    if finding.kind == "environment":
+        text = f"{listing(lead.servers)}: {lead.change} at {finding.dbms} {finding.release}, not the product {spread}"
+    elif finding.kind == "drift":
+        where = f"{finding.dbms} {finding.line}"
+        text = f"{where}: {lead.what} {lead.change} by {finding.release} than {finding.previous}, drifting {spread}"
+    elif finding.line == MAJORS:
+        where = f"{finding.dbms} {line_of(finding.dbms, finding.release)}"
+        text = f"{where} ({finding.release} against {finding.previous}): {lead.what} {lead.change} {spread}"
+    else:
+        text = f"{finding.dbms} {finding.release}: {lead.what} {lead.change} {spread}"
+    return safe_title(text)
+
+
+def beside_in_words(finding: Finding, lead: Headline) -> str:
+    """The other metrics that moved, `QPS −5.6 % in 32 tests, CPU per operation +5.7 % in 30 tests`; may be empty."""
+    told = []
+    for metric in sorted({m.key.metric for m in finding.moves} - {lead.metric}, key=lambda m: (_place(m), m)):
+        changes = [move.change_pct for move in finding.moves if move.key.metric == metric]
+        tests = len({(m.key.server, m.key.config, m.key.test) for m in finding.moves if m.key.metric == metric})
+        told.append(f"{metric_words(metric).noun} {signed(median(changes))} in {count(tests, 'test')}")
+    return ", ".join(told)
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def middle(values: Iterable[float]) -> float:
+    return median(values)
