@@ -1,14 +1,14 @@
 """sysbench 1.0 with our own Lua scripts: command lines, output, and the process in between."""
 
-from runners.sysbench.command import Client, explain_command, prepare_command, run_command, scripts_digest
+from runners.sysbench.command import count_command, explain_command, prepare_command, run_command, scripts_digest
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import CountedWindow, Report, Second, parse_plans, parse_report
 
 __all__ = [
-    "Client",
     "CountedWindow",
     "Report",
     "Second",
+    "count_command",
     "explain_command",
     "parse_plans",
     "parse_report",

@@ -1,19 +1,18 @@
 """Command lines for sysbench: test, scale and connection in, argument vector out. Pure but for reading the scripts.
 
->>> client = Client(driver="pgsql", socket="/run/pg", port=5432, user="pointdrop", database="postgres")
+>>> client = Connection("pgsql", Path("/run/pg"), 5432, "pointdrop", "postgres")
 >>> command = prepare_command(client, Scale(tables=1, rows=50_000), seed=7)
 >>> command[:3], command[-1]
-(['sysbench', '--db-driver=pgsql', '--pgsql-host=/run/pg'], 'prepare')
+(['sysbench', '--db-driver=pgsql', '--pgsql-user=pointdrop'], 'prepare')
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from runners.engines import Connection
 from runners.settings import Scale, Test
 from runners.settings.benchmarks import OptionValue
 
@@ -22,20 +21,6 @@ SCRIPTS = Path(__file__).parent / "lua"
 _PREPARE_SCRIPT = "point_select"
 #: sysbench draws its own seed when told 0.
 _SEED_LIMIT = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Client:
-    """How sysbench reaches the server; `driver` is its own word."""
-
-    driver: Literal["pgsql", "mysql"]
-    socket: str
-    """The socket's directory for pgsql, the socket itself for mysql."""
-    port: int
-    user: str
-    database: str
-    storage_engine: str = ""
-    """ENGINE of the tables where the DBMS has several; empty for the server's default."""
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
@@ -51,20 +36,25 @@ def scripts_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def prepare_command(client: Client, scale: Scale, *, seed: int) -> list[str]:
+def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]:
     """Create and fill the tables, one thread a table up to the scale's threads."""
     threads = min(scale.tables, max(1, scale.threads))
-    options = {"tables": scale.tables, "table-size": scale.rows, "storage-engine": client.storage_engine}
-    return _command(client, _PREPARE_SCRIPT, {**options, "threads": threads, **_seed(seed)}, "prepare")
+    options: dict[str, OptionValue] = {
+        "tables": scale.tables,
+        "table-size": scale.rows,
+        "threads": threads,
+        **_seed(seed),
+    }
+    return _command(client, _PREPARE_SCRIPT, options, "prepare")
 
 
-def explain_command(client: Client, test: Test, scale: Scale) -> list[str]:
+def explain_command(client: Connection, test: Test, scale: Scale) -> list[str]:
     """Print the plan of every statement of the test."""
-    options = {"tables": scale.tables, "table-size": scale.rows, **_test_options(test)}
+    options: dict[str, OptionValue] = {"tables": scale.tables, "table-size": scale.rows, **_test_options(test)}
     return _command(client, test.script, options, "explain")
 
 
-def run_command(client: Client, test: Test, scale: Scale, *, seconds: int, warmup_s: int, seed: int) -> list[str]:
+def run_command(client: Connection, test: Test, scale: Scale, *, seconds: int, warmup_s: int, seed: int) -> list[str]:
     """Run a test for `warmup_s` + `seconds`; the counters are reset in between, and reported once a second."""
     options: dict[str, OptionValue] = {
         "tables": scale.tables,
@@ -83,7 +73,7 @@ def run_command(client: Client, test: Test, scale: Scale, *, seconds: int, warmu
 
 
 def count_command(
-    client: Client, test: Test, scale: Scale, *, pid: int, warmup: int, events: int, vgdb: str, seed: int
+    client: Connection, test: Test, scale: Scale, *, pid: int, warmup: int, events: int, vgdb: str, seed: int
 ) -> list[str]:
     """Run `warmup` + `events` events on one connection, the instructions of the latter counted in process `pid`
     (-1: in the connection's own)."""
@@ -111,7 +101,7 @@ def _seed(seed: int) -> dict[str, OptionValue]:
     return {"rand-type": "uniform", "rand-seed": seed % _SEED_LIMIT or 1}
 
 
-def _command(client: Client, script: str, options: Mapping[str, OptionValue], command: str) -> list[str]:
+def _command(client: Connection, script: str, options: Mapping[str, OptionValue], command: str) -> list[str]:
     return [
         "sysbench",
         *_connection(client),
@@ -121,12 +111,12 @@ def _command(client: Client, script: str, options: Mapping[str, OptionValue], co
     ]
 
 
-def _connection(client: Client) -> list[str]:
+def _connection(client: Connection) -> list[str]:
+    options = {"user": client.user, "db": client.database}
     if client.driver == "pgsql":
-        where = {"host": client.socket, "port": client.port}
+        options |= {"host": str(client.socket), "port": str(client.port)}
     else:
-        where = {"socket": client.socket}
-    options = {**where, "user": client.user, "db": client.database}
+        options |= {"socket": str(client.socket)}
     return [f"--db-driver={client.driver}", *(f"--{client.driver}-{name}={value}" for name, value in options.items())]
 
 

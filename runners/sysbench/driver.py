@@ -20,14 +20,15 @@ def run_sysbench(
     argv: Sequence[str],
     *,
     deadline_s: float,
+    on_start: Callable[[int], None] | None = None,
     on_second: Callable[[Second], None] | None = None,
     wake_at_s: float | None = None,
     on_wake: Callable[[], None] | None = None,
 ) -> str:
     """Run `argv` to its end and return all it printed.
 
-    `on_second` is called as each per-second line arrives, so that meters keep sysbench's own clock; `on_wake` once,
-    `wake_at_s` seconds after its threads started. WorkloadFailed when it fails or is not done by the deadline.
+    `on_start` gets its process id. `on_second` is called as each per-second line arrives, so that meters keep
+    sysbench's own clock; `on_wake` once, `wake_at_s` seconds after its threads started. WorkloadFailed when it fails or is not done by the deadline.
     """
     process = subprocess.Popen(
         list(argv),
@@ -37,6 +38,8 @@ def run_sysbench(
         stderr=subprocess.STDOUT,
     )
     try:
+        if on_start:
+            on_start(process.pid)
         assert process.stdout is not None
         output = _follow(process.stdout, time.monotonic() + deadline_s, on_second, wake_at_s, on_wake)
         if output is None:
@@ -61,7 +64,8 @@ def _follow(
     on_wake: Callable[[], None] | None,
 ) -> str | None:
     """All output up to its end; None at the deadline."""
-    text, partial = [], b""
+    text: list[bytes] = []
+    partial = b""
     wake: float | None = None
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)

@@ -26,7 +26,6 @@ pd.PAD = { ffi_type.CHAR, 60, pad_template }
 sysbench.cmdline.options = {
    tables = { "Number of tables", 1 },
    table_size = { "Rows in each table", 10000 },
-   storage_engine = { "Storage engine on MySQL and its relatives; empty for the server's default", "" },
    range_size = { "Ids in a range", 100 },
    points = { "Values in an in-list", 10 },
    on_id = { "Search by primary key; else by the secondary index", true },
@@ -352,16 +351,13 @@ local function explain()
    connection:disconnect()
 end
 
+-- The storage engine is the server's default, which is what MyRocks and InnoDB configs set.
 local function create_table(number)
    local driver = sysbench.sql.driver():name()
    local id = driver == "pgsql" and "SERIAL" or "INTEGER NOT NULL AUTO_INCREMENT"
-   local engine = ""
-   if driver ~= "pgsql" and sysbench.opt.storage_engine ~= "" then
-      engine = "ENGINE=" .. sysbench.opt.storage_engine
-   end
    connection:query(([[CREATE TABLE sbtest%u (
       id %s, k INTEGER DEFAULT 0 NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL,
-      PRIMARY KEY (id)) %s]]):format(number, id, engine))
+      PRIMARY KEY (id))]]):format(number, id))
    local rows = sysbench.opt.table_size
    connection:bulk_insert_init(("INSERT INTO sbtest%u (k, c, pad) VALUES"):format(number))
    for _ = 1, rows do

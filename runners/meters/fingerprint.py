@@ -1,0 +1,107 @@
+"""What a host is and how it is set: the facts whose change begins a new epoch.
+
+Only facts that stay the same while nobody touches the machine: a fact that drifts by itself would cut every series.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from history.model import Fingerprint
+from runners.doctor import Facts, probe
+
+GIB = 1024**3
+
+
+def host_fingerprint(state: Path, workload: Mapping[str, Any], root: Path = Path("/")) -> Fingerprint:
+    """The fingerprint of this host while it runs `workload`, any JSON: scale, durations, scripts.
+
+    `state` is where the data will be; the storage below it is part of the fingerprint.
+    """
+    return fingerprint_of(probe(state, root, window_s=0.0), _host_facts(root, state), workload)
+
+
+def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mapping[str, Any]) -> Fingerprint:
+    """Pure part: facts that are not known are left out.
+
+    >>> fingerprint_of(Facts(cpus=2, turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
+    {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'workload': '3f6e0c1bd2c2ee46'}
+    """
+    known: dict[str, str | None] = {
+        "cpu_model": facts.cpu_model,
+        "cores": _number(facts.cpus),
+        "smt": facts.smt,
+        "governor": ",".join(facts.governors) or None,
+        "turbo": None if facts.turbo is None else ("on" if facts.turbo else "off"),
+        "thp": facts.thp,
+        "aslr": _number(facts.aslr),
+        "numa_nodes": _number(facts.numa_nodes),
+        "memory_gib": None if facts.memory_total is None else str(round(facts.memory_total / GIB)),
+        "filesystem": facts.filesystem,
+        "virtualization": facts.virtual or "none",
+        "clocksource": facts.clocksource,
+        "sysbench": facts.tools.get("sysbench"),
+        "valgrind": facts.tools.get("valgrind"),
+        "workload": workload_digest(workload),
+        **host,
+    }
+    return Fingerprint(facts={name: text for name, text in sorted(known.items()) if text})
+
+
+def workload_digest(workload: Mapping[str, Any]) -> str:
+    """First 16 hex digits of the sha256 over the workload as sorted JSON."""
+    return hashlib.sha256(json.dumps(workload, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _host_facts(root: Path, state: Path) -> dict[str, str | None]:
+    """What `doctor` does not judge but a new epoch follows."""
+    libc, version = platform.libc_ver()
+    return {
+        "kernel": platform.release(),
+        "os": _os_name(root),
+        "libc": f"{libc} {version}".strip() or None,
+        "storage": _storage(state),
+        "client_library": _client_library(root),
+    }
+
+
+def _os_name(root: Path) -> str | None:
+    try:
+        text = (root / "etc/os-release").read_text()
+    except OSError:
+        return None
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _storage(state: Path) -> str | None:
+    """Model of the device that holds `state`, else its kernel name, and its size."""
+    existing = next(parent for parent in (state, *state.parents) if parent.exists())
+    number = existing.stat().st_dev
+    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not device.exists():
+        return None
+    device = device.resolve()
+    whole = device.parent if (device / "partition").exists() else device
+    model = whole / "device" / "model"
+    name = model.read_text().strip() if model.exists() else whole.name
+    size = whole / "size"
+    return f"{name} {int(size.read_text()) * 512 // GIB} GiB" if size.exists() else name
+
+
+def _client_library(root: Path) -> str | None:
+    """The versions of the libraries sysbench talks through, as the loader's file names tell them."""
+    names = {path.name for pattern in ("libpq.so.*.*", "libm*client.so.*.*", "libmariadb.so.*")
+             for path in root.glob(f"usr/lib/*-linux-gnu/{pattern}")}  # fmt: skip
+    return " ".join(sorted(names)) or None
+
+
+def _number(value: int | None) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,101 @@
+"""One reading of all meters: counters that only grow, and what the kernel's files say of them. Pure.
+
+>>> cpu = parse_cpu("cpu  100 0 50 800 50 0 0 10 0 0\\n", ticks_per_s=100)
+>>> (cpu.busy_s, cpu.steal_s, cpu.total_s)
+(1.5, 0.1, 10.1)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: Unit of /proc/diskstats, whatever the device's own sectors are (kernel documentation, admin-guide/iostats).
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Seconds since boot, over all CPUs; `busy_s` is what vmstat calls us + sy."""
+
+    busy_s: float
+    idle_s: float
+    steal_s: float
+
+    @property
+    def total_s(self) -> float:
+        return self.busy_s + self.idle_s + self.steal_s
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Counters of one block device since boot; flushes are None before Linux 5.5."""
+
+    reads: int
+    read_bytes: int
+    writes: int
+    written_bytes: int
+    flushes: int | None
+    flush_ms: int | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All counters at one moment; what this host does not tell is None."""
+
+    at_s: float
+    """Monotonic clock."""
+    cpu: Cpu | None
+    context_switches: int | None
+    disk: Disk | None
+    server_cpu_s: float | None
+    """The server and its children, those that ended included."""
+    client_cpu_s: float | None
+    harness_cpu_s: float
+    rss_bytes: int | None
+
+
+def parse_cpu(stat: str, *, ticks_per_s: int) -> Cpu | None:
+    """The first line of /proc/stat; None when it is not there."""
+    found = re.match(r"cpu((?:\s+\d+){8})", stat)
+    if found is None:
+        return None
+    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) / ticks_per_s for field in found[1].split())
+    return Cpu(busy_s=user + nice + system + irq + softirq, idle_s=idle + iowait, steal_s=steal)
+
+
+def parse_context_switches(stat: str) -> int | None:
+    """`ctxt` of /proc/stat."""
+    found = re.search(r"^ctxt (\d+)$", stat, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def parse_disk(diskstats: str, device: str) -> Disk | None:
+    """The line of `device` ("MAJOR:MINOR") in /proc/diskstats; None when there is none."""
+    major, _, minor = device.partition(":")
+    for line in diskstats.splitlines():
+        fields = line.split()
+        if len(fields) >= 14 and fields[:2] == [major, minor]:
+            numbers = [int(field) for field in fields[3:]]
+            flushes, flush_ms = (numbers[15], numbers[16]) if len(numbers) >= 17 else (None, None)
+            return Disk(
+                reads=numbers[0],
+                read_bytes=numbers[2] * SECTOR_BYTES,
+                writes=numbers[4],
+                written_bytes=numbers[6] * SECTOR_BYTES,
+                flushes=flushes,
+                flush_ms=flush_ms,
+            )
+    return None
+
+
+def parse_reaped_cpu_s(stat: str, *, ticks_per_s: int) -> float | None:
+    """CPU seconds of the children a process has waited for: cutime + cstime of /proc/PID/stat."""
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / ticks_per_s if len(fields) > 14 else None
+
+
+def parse_rss_bytes(statm: str, *, page_bytes: int) -> tuple[int, int] | None:
+    """(resident, shared) bytes of /proc/PID/statm."""
+    fields = statm.split()
+    return (int(fields[1]) * page_bytes, int(fields[2]) * page_bytes) if len(fields) > 2 else None

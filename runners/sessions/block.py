@@ -1,0 +1,127 @@
+"""One block: a fresh server on restored data, then every test once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Event as Flag
+
+from history.model import Block, BlockStatus, Measurement, Metric
+from runners.doctor.checks import BUSY_LIMIT, STEAL_LIMIT
+from runners.engines import Engine, EngineError
+from runners.errors import CountingFailed, WorkloadFailed
+from runners.instructions import Counter
+from runners.sessions.data import Prepared, explain
+from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
+from runners.sessions.model import PlannedBlock, SessionPlan
+from runners.sessions.planning import settle_seconds, workload_seed
+from runners.settings import Test
+
+#: One bad test may be this many times above a limit before it spoils a block whose mean is within it.
+SINGLE_TEST_TOLERANCE = 3.0
+
+
+class Interrupted(Exception):
+    """The session is being stopped; the block is dropped."""
+
+
+def measure_block(
+    plan: SessionPlan,
+    block: PlannedBlock,
+    engine: Engine,
+    prepared: Prepared,
+    metrics: dict[str, Metric],
+    *,
+    stop: Flag,
+    on_test: Callable[[Test, TestResult], None],
+) -> Block:
+    """Restore, start, run every test, stop. A server or workload that fails gives a `failed` block, not an error."""
+    started = datetime.now(UTC)
+    results: dict[str, TestResult] = {}
+    failure = ""
+    warnings: tuple[str, ...] = ()
+    try:
+        engine.restore(prepared.path)
+        lane = _start(plan, engine, metrics)
+        for test in plan.tests:
+            if stop.is_set():
+                raise Interrupted
+            result = lane.measure(engine, test, workload_seed(plan.seed, test, block.number))
+            if plan.lane == "time" and test.reported:
+                result.plans = explain(engine, test, plan.scale)
+            elif test.reported:
+                result.plans = prepared.plans.get(test.name, ())
+            on_test(test, result)
+            if test.reported:
+                results[test.name] = result
+            if test.after == "postwrite":
+                engine.settle()
+                if plan.lane == "time":
+                    stop.wait(settle_seconds(plan))
+        warnings = engine.stop()
+    except (EngineError, WorkloadFailed, CountingFailed) as error:
+        engine.kill()
+        if stop.is_set():
+            raise Interrupted from error
+        failure = str(error)
+    if failure:
+        return as_block(block, started, "failed", failure, {}, warnings)
+    status, reason = judge(list(results.items()))
+    return as_block(block, started, status, reason, results, warnings)
+
+
+def _start(plan: SessionPlan, engine: Engine, metrics: dict[str, Metric]) -> Lane:
+    if plan.lane == "time":
+        engine.start(wrapper=())
+        engine.wait_ready()
+        return TimeLane(plan.profile, plan.scale, metrics)
+    counter = Counter(engine.directory)
+    engine.start(wrapper=counter.wrapper)
+    engine.wait_ready()
+    return CountedLane(plan.profile, plan.scale, metrics, counter)
+
+
+def judge(results: list[tuple[str, TestResult]]) -> tuple[BlockStatus, str]:
+    """`noisy` with the reason when others had too much of the machine, over the block or grossly in one test."""
+    timed = [(name, result.noise, result.seconds) for name, result in results if result.noise]
+    seconds = sum(each for _, _, each in timed)
+    for what, limit in (("steal", STEAL_LIMIT), ("foreign", BUSY_LIMIT)):
+        shares = [(getattr(noise, what), each, name) for name, noise, each in timed]
+        known = [(share, each, name) for share, each, name in shares if share is not None]
+        if not known:
+            continue
+        mean = sum(share * each for share, each, _ in known) / seconds
+        worst, _, where = max(known)
+        if mean > limit or worst > SINGLE_TEST_TOLERANCE * limit:
+            label = "steal" if what == "steal" else "foreign load"
+            return "noisy", (
+                f"{label} {100 * mean:.1f} % of the CPUs over the block (limit {100 * limit:.0f} %), "
+                f"at worst {100 * worst:.1f} % in {where}"
+            )
+    return "ok", ""
+
+
+def as_block(
+    block: PlannedBlock,
+    started: datetime,
+    status: BlockStatus,
+    reason: str,
+    results: dict[str, TestResult],
+    warnings: tuple[str, ...] = (),
+) -> Block:
+    """The row of the history."""
+    rows: list[Measurement] = [row for result in results.values() for row in result.measurements]
+    return Block(
+        id=block.id,
+        run_id=block.run.id,
+        number=block.number,
+        started=started,
+        ended=datetime.now(UTC),
+        status=status,
+        reason=reason,
+        measurements=tuple(rows),
+        functions={name: result.functions for name, result in results.items() if result.functions},
+        plans={name: result.plans for name, result in results.items() if result.plans},
+        samples={name: result.samples for name, result in results.items() if result.samples},
+        warnings=(*warnings, *(text for result in results.values() for text in result.warnings)),
+    )

@@ -1,0 +1,107 @@
+"""Everything needed to repeat a run, kept with it, and the way back from it.
+
+A bundle is plain JSON and the same for every session that would do the same work: no moment, no path of this host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from history.model import Release, Run, Session
+from runners.engines import Connection
+from runners.errors import BadSettings
+from runners.sessions.model import PlannedRun, SessionPlan
+from runners.sessions.planning import plan_session, test_seconds, workload_seed
+from runners.settings import Benchmark, Profile, Server, Test
+from runners.settings.dbms import RenderedOptions
+from runners.sysbench import count_command, run_command, scripts_digest
+from runners.sysbench.command import SCRIPTS
+
+BUNDLE_SCHEMA = "pointdrop.bundle/1"
+
+
+def workload(plan: SessionPlan) -> dict[str, Any]:
+    """What is done to a release, apart from the release and its config."""
+    return {
+        "benchmark": plan.benchmark.name,
+        "tests": [test.model_dump(mode="json", exclude={"sets", "sql"}) for test in plan.tests],
+        "profile": plan.profile.model_dump(mode="json", exclude={"title"}),
+        "scale": plan.scale.model_dump(mode="json"),
+        "scripts": scripts_digest(),
+    }
+
+
+def bundle_of(plan: SessionPlan, run: PlannedRun, options: RenderedOptions) -> dict[str, Any]:
+    """The bundle of one run."""
+    return {
+        "schema": BUNDLE_SCHEMA,
+        **workload(plan),
+        "tests": [test.model_dump(mode="json") for test in plan.tests],
+        "profile": plan.profile.model_dump(mode="json"),
+        "server": plan.server.model_dump(mode="json"),
+        "control": plan.control.model_dump(mode="json"),
+        "options": options.model_dump(mode="json"),
+        "seed": plan.seed,
+        "blocks": max(block.number for block in plan.blocks),
+        "noisy_repeats": plan.noisy_repeats,
+        "order": [f"{block.run.release.version}/{block.run.config}/{block.number}" for block in plan.blocks],
+        "commands": {test.name: _command(plan, run, test) for test in plan.tests},
+    }
+
+
+def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
+    """sysbench's command line in block 1, for people; SOCKET, PID and SCRIPTS stand for what differs between hosts."""
+    postgres = run.release.dbms == "postgres"
+    client = Connection("pgsql" if postgres else "mysql", Path("SOCKET"), 5432, "USER", "DATABASE")
+    seed = workload_seed(plan.seed, test, 1)
+    if plan.lane == "time":
+        argv = run_command(
+            client,
+            test,
+            plan.scale,
+            seconds=test_seconds(test, plan.profile),
+            warmup_s=plan.profile.warmup_s,
+            seed=seed,
+        )
+    else:
+        events = max(1, round(test.counted.events * plan.profile.events_factor))
+        argv = count_command(
+            client, test, plan.scale, pid=-1, warmup=test.counted.warmup, events=events, vgdb="vgdb", seed=seed
+        )
+    return " ".join(argv).replace("count-pid=-1", "count-pid=PID").replace(str(SCRIPTS), "SCRIPTS")
+
+
+def repeat_plan(run: Run, session: Session, session_id: str, blocks: int | None = None) -> SessionPlan:
+    """The session that measures `run` again, with the control and workload it had, from its bundle alone.
+
+    BadSettings when the run has no bundle (imported figures have none), or when the scripts have changed since.
+    """
+    bundle: Mapping[str, Any] = run.bundle
+    if bundle.get("schema") != BUNDLE_SCHEMA:
+        raise BadSettings(
+            f"run {run.id} has no bundle to repeat it from (found {bundle.get('schema', 'nothing')}); "
+            "only runs that were measured here can be repeated"
+        )
+    if bundle["scripts"] != scripts_digest():
+        raise BadSettings(
+            f"run {run.id} was made with other sysbench scripts ({bundle['scripts']}, here {scripts_digest()}); "
+            "check out the revision that made it"
+        )
+    tests = tuple(Test.model_validate(test) for test in bundle["tests"])
+    benchmark = Benchmark(name=bundle["benchmark"], driver="sysbench", test=tests)
+    return plan_session(
+        session_id=session_id,
+        plan=session.plan,
+        server=Server.model_validate(bundle["server"]),
+        benchmark=benchmark,
+        tests=tests,
+        profile=Profile.model_validate(bundle["profile"]),
+        releases=(run.release,),
+        control=Release.model_validate(bundle["control"]),
+        configs=(run.config,),
+        blocks=blocks or bundle["blocks"],
+        seed=bundle["seed"],
+        noisy_repeats=bundle["noisy_repeats"],
+    )

@@ -1,0 +1,118 @@
+"""Data prepared once per release, config and scale, then copied for every block."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from history.model import StatementPlan
+from runners.engines import Engine
+from runners.errors import OutOfSpace
+from runners.meters.proc import directory_bytes
+from runners.settings import Scale, Test
+from runners.sysbench import explain_command, parse_plans, prepare_command, run_sysbench, scripts_digest
+
+#: Rows a second that even a slow disk loads; past that the load is stuck.
+SLOWEST_LOAD_ROWS_PER_S = 2_000.0
+LOAD_DEADLINE_S = 120.0
+EXPLAIN_DEADLINE_S = 120.0
+#: Room that must be left after the data is there.
+DISK_RESERVE_BYTES = 1024**3
+#: Prepared data of all sessions together, as a share of the disk.
+PREPARED_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A data directory to copy, and what was asked of it while it was made."""
+
+    path: Path
+    plans: dict[str, tuple[StatementPlan, ...]]
+    """By test, with the data as loaded."""
+    seconds: float
+    reused: bool
+
+
+def prepared_key(engine: Engine, scale: Scale, seed: int) -> str:
+    """Name of the data: everything it depends on, as a digest."""
+    release = engine.installed.release
+    parts = (
+        release.dbms, release.version, release.digest or str(engine.installed.prefix), engine.options.text,
+        engine.options.initialise, scale.model_dump(), seed, scripts_digest(),
+    )  # fmt: skip
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return f"{release.dbms}-{release.version}-{digest}"
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """OutOfSpace when `folder`'s disk cannot take `needed` bytes and keep a reserve."""
+    free = shutil.disk_usage(folder).free
+    if free < needed + DISK_RESERVE_BYTES:
+        raise OutOfSpace(
+            f"{folder} has {free / 1e9:.1f} GB free and {(needed + DISK_RESERVE_BYTES) / 1e9:.1f} GB are needed; "
+            "make room, set POINTDROP_STATE to a larger disk, or use a smaller server"
+        )
+
+
+def prepare(engine: Engine, scale: Scale, tests: tuple[Test, ...], folder: Path, *, seed: int, needed: int) -> Prepared:
+    """The prepared data for the stopped `engine` below `folder`, loaded now unless it is there.
+
+    Loading is safe with several processes at once, and what a killed one left half done is not used.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    target = folder / prepared_key(engine, scale, seed)
+    with FileLock(f"{target}.lock"):
+        record = target / "prepared.json"
+        if record.is_file():
+            plans = {name: tuple(StatementPlan(**plan) for plan in rows) for name, rows in _read(record).items()}
+            if all(test.name in plans for test in tests):
+                os.utime(target)
+                return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
+        check_space(folder, needed)
+        shutil.rmtree(target, ignore_errors=True)
+        engine.initialise()
+        engine.start(wrapper=())
+        engine.wait_ready()
+        deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
+        client = engine.account.command
+        run_sysbench(client(prepare_command(engine.connection, scale, seed=seed)), deadline_s=deadline)
+        engine.settle()
+        plans = {test.name: explain(engine, test, scale) for test in tests}
+        engine.stop()
+        engine.save(target / "data")
+        rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
+        temporary = target / "prepared.json.new"
+        temporary.write_text(json.dumps(rows))
+        temporary.replace(record)
+    return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
+
+
+def explain(engine: Engine, test: Test, scale: Scale) -> tuple[StatementPlan, ...]:
+    """The plans of a test's statements on the running server as it is now."""
+    command = explain_command(engine.connection, test, scale)
+    return parse_plans(run_sysbench(engine.account.command(command), deadline_s=EXPLAIN_DEADLINE_S))
+
+
+def prune(folder: Path) -> None:
+    """Remove the prepared data that was used longest ago until the rest is within its share of the disk."""
+    if not folder.is_dir():
+        return
+    bound = PREPARED_SHARE * shutil.disk_usage(folder).total
+    kept = 0
+    for path in sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda p: -p.stat().st_mtime):
+        kept += directory_bytes(path)
+        if kept > bound:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _read(path: Path) -> dict[str, list[dict[str, str]]]:
+    contents: dict[str, list[dict[str, str]]] = json.loads(path.read_text())
+    return contents

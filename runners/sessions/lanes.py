@@ -1,0 +1,174 @@
+"""One test on a running server, in either lane: what was measured, as rows of the history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol
+
+from history.model import FunctionCost, Measurement, Metric, StatementPlan
+from runners.engines import Engine
+from runners.errors import WorkloadFailed
+from runners.instructions import Counter
+from runners.instructions.valgrind import TOP_FUNCTIONS
+from runners.meters import Meter, Noise, Reading, foreign_noise, per_operation
+from runners.meters.proc import directory_bytes
+from runners.sessions.planning import test_seconds
+from runners.settings import Profile, Scale, Test
+from runners.sysbench import Report, Second, count_command, parse_report, run_command, run_sysbench
+
+GB = 1e9
+#: The last reading is taken this long before a test ends, while the server's sessions still exist.
+LAST_READING_BEFORE_END_S = 0.05
+#: Seconds a test may take beyond its duration: connecting, preparing statements, and a server that stalls.
+GRACE_S = 60.0
+#: Seconds a test may take under callgrind.
+COUNT_DEADLINE_S = 1_800.0
+
+
+@dataclass
+class TestResult:
+    """What one test gave."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    functions: tuple[FunctionCost, ...] = ()
+    plans: tuple[StatementPlan, ...] = ()
+    samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    noise: Noise | None = None
+    seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
+
+    __test__ = False  # pytest would take the class for one of its own
+
+
+class Lane(Protocol):
+    """How a test is measured on a started engine."""
+
+    def measure(self, engine: Engine, test: Test, seed: int) -> TestResult: ...
+
+
+def measurements(
+    test: Test, values: dict[str, float], metrics: dict[str, Metric], operations: int
+) -> list[Measurement]:
+    """Rows for `values` by metric, with the units and directions of `configs/metrics.toml`."""
+    return [
+        Measurement(
+            test=test.name,
+            group=test.group,
+            metric=name,
+            value=value,
+            unit=metrics[name].unit,
+            better=test.better if name == "qps" else metrics[name].better,
+            operations=operations,
+        )
+        for name, value in values.items()
+    ]
+
+
+def operations_of(test: Test, statements: int, events: int, scale: Scale) -> float:
+    """Operations in so many statements: a statement each, or `rows_per_operation` rows of each scan."""
+    if test.rows_per_operation:
+        return events * scale.rows / test.rows_per_operation
+    return float(statements)
+
+
+@dataclass
+class TimeLane:
+    """A test for a number of seconds, with meters read on sysbench's own seconds."""
+
+    profile: Profile
+    scale: Scale
+    metrics: dict[str, Metric]
+
+    def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
+        """WorkloadFailed when sysbench fails, or when no statement was executed."""
+        warmup, seconds = self.profile.warmup_s, test_seconds(test, self.profile)
+        meter = Meter(engine.server_pid, engine.data)
+        readings: list[Reading] = []
+
+        def on_second(second: Second) -> None:
+            if second.at_s >= warmup:
+                readings.append(meter.read())
+
+        command = run_command(engine.connection, test, self.scale, seconds=seconds, warmup_s=warmup, seed=seed)
+        text = run_sysbench(
+            engine.account.command(command),
+            deadline_s=warmup + seconds + GRACE_S,
+            on_start=meter.watch_client,
+            on_second=on_second,
+            wake_at_s=warmup + seconds - LAST_READING_BEFORE_END_S,
+            on_wake=lambda: readings.append(meter.read()),
+        )
+        report = parse_report(text)
+        if not report.queries:
+            raise WorkloadFailed(f"{test.name} executed no statement in {seconds} s")
+        return self._result(engine, test, report, readings, seconds)
+
+    def _result(self, engine: Engine, test: Test, report: Report, readings: list[Reading], seconds: int) -> TestResult:
+        operations = operations_of(test, report.queries, report.events, self.scale)
+        rate = operations / report.seconds_measured
+        values = {"qps": rate}
+        result = TestResult(seconds=float(seconds))
+        if len(readings) >= 2:
+            values |= per_operation(readings[0], readings[-1], rate)
+            result.noise = foreign_noise(readings[0], readings[-1])
+        else:
+            result.warnings.append(f"{test.name}: too short for the meters; it has throughput only")
+        values["dbgb"] = directory_bytes(engine.data) / GB
+        result.measurements = measurements(test, values, self.metrics, round(operations))
+        per_statement = operations / report.queries
+        counted = [second for second in report.seconds if second.at_s > self.profile.warmup_s]
+        result.samples = {
+            "qps": tuple(second.qps * per_statement for second in counted),
+            "p99_ms": tuple(second.latency_ms for second in counted),
+            "histogram_ms": tuple(value for value, _ in report.histogram),
+            "histogram_count": tuple(float(count) for _, count in report.histogram),
+            **_costs_by_second(readings, rate),
+        }
+        if report.errors:
+            result.warnings.append(f"{test.name}: {report.errors} statements failed and were repeated")
+        return result
+
+
+def _costs_by_second(readings: list[Reading], rate: float) -> dict[str, tuple[float, ...]]:
+    """Server CPU between successive readings, in microseconds an operation at the test's mean rate."""
+    pairs = pairwise(readings)
+    costs = [per_operation(first, last, rate).get("cpu_us/o") for first, last in pairs if last.at_s - first.at_s > 0.5]
+    known = tuple(cost for cost in costs if cost is not None)
+    return {"cpu_us/o": known} if known else {}
+
+
+@dataclass
+class CountedLane:
+    """A fixed number of events, counted under callgrind."""
+
+    profile: Profile
+    scale: Scale
+    metrics: dict[str, Metric]
+    counter: Counter
+
+    def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
+        """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
+        events = max(1, round(test.counted.events * self.profile.events_factor))
+        command = count_command(
+            engine.connection,
+            test,
+            self.scale,
+            pid=-1 if engine.connection.driver == "pgsql" else engine.server_pid,
+            warmup=test.counted.warmup,
+            events=events,
+            vgdb=self.counter.vgdb,
+            seed=seed,
+        )
+        report = parse_report(run_sysbench(engine.account.command(command), deadline_s=COUNT_DEADLINE_S))
+        if report.counted is None or not report.counted.statements:
+            raise WorkloadFailed(f"{test.name} ended before its {events} events were counted")
+        profile = self.counter.take(report.counted.pid)
+        operations = operations_of(test, report.counted.statements, events, self.scale)
+        return TestResult(
+            measurements=measurements(test, {"insn/o": profile.total / operations}, self.metrics, round(operations)),
+            functions=tuple(
+                FunctionCost(function=function, object=obj, insn_per_op=cost / operations)
+                for function, obj, cost in profile.top(TOP_FUNCTIONS)
+            ),
+        )

@@ -1,0 +1,95 @@
+"""What a session is before and after it ran. Plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from history.model import Lane, Release
+from runners.settings import Benchmark, Profile, Scale, Server, Test
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """All blocks of one release with one config in one session."""
+
+    id: str
+    release: Release
+    config: str
+
+
+@dataclass(frozen=True)
+class PlannedBlock:
+    """One block to do: its id follows from the plan alone, so a resumed session knows what is missing."""
+
+    id: str
+    run: PlannedRun
+    number: int
+    """From 1; repeats of noisy blocks count on."""
+
+
+@dataclass(frozen=True)
+class SessionPlan:
+    """Which blocks, in which order, doing what."""
+
+    session_id: str
+    plan: str
+    server: Server
+    benchmark: Benchmark
+    tests: tuple[Test, ...]
+    profile: Profile
+    control: Release
+    seed: int
+    blocks: tuple[PlannedBlock, ...]
+    noisy_repeats: int = 1
+
+    @property
+    def lane(self) -> Lane:
+        return self.profile.lane
+
+    @property
+    def scale(self) -> Scale:
+        """The profile's own scale, else the server's."""
+        if self.profile.scale:
+            return self.profile.scale
+        return Scale(tables=self.server.tables, rows=self.server.rows, threads=self.server.threads)
+
+    @property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """Every run once, in the order of its first block."""
+        return tuple({block.run.id: block.run for block in self.blocks}.values())
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a session will take."""
+
+    blocks: int
+    seconds: float
+    disk_bytes: int
+
+
+@dataclass
+class Outcome:
+    """What became of a session."""
+
+    planned: int = 0
+    done: int = 0
+    """Blocks of this call that are `ok`."""
+    already_done: int = 0
+    noisy: int = 0
+    failed: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why, by run id: the release or its build cannot run the config."""
+    warnings: list[str] = field(default_factory=list)
+    stopped: str = ""
+    """Why the session ended before all was done; empty when all was tried."""
+    wall_s: float = 0.0
+    measured_s: float = 0.0
+    """Wall time that was measurement: seconds of tests without their warm-up, over all blocks."""
+    harness_cpu: float | None = None
+    """CPU of the harness while it measured, as a share of one core."""
+
+    @property
+    def complete(self) -> bool:
+        """Every block that can be had is there."""
+        return not (self.stopped or self.failed or self.skipped)

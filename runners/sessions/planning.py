@@ -1,0 +1,145 @@
+"""Which blocks a session has, in which order, and what they will take. Pure.
+
+Blocks are interleaved so that a drift of the machine falls on all releases alike: a seeded shuffle of the releases,
+then the same backwards, then a new shuffle ("ABBA", with as many letters as there are releases):
+
+    block 1: 17.0 17.5 17.4        block 2: 17.4 17.5 17.0
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Collection, Iterable, Sequence
+
+from history.model import Release
+from runners.errors import BadSettings
+from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
+from runners.settings import Benchmark, Profile, Server, Test
+
+#: Seconds of a block besides its tests: copy the data, start and stop the server.
+BLOCK_OVERHEAD_S = 2.0
+#: Seconds of a test besides its durations: connect, prepare statements, explain, the last report.
+TEST_OVERHEAD_S = 0.4
+#: Seconds to initialise a server and to load a million rows; measured with Postgres on two cores.
+INITIALISE_S = 2.0
+LOAD_S_PER_MILLION_ROWS = 12.0
+#: Seconds of a test in the instructions lane: translating the server's code, counting, reading the profile.
+COUNTED_TEST_S = 3.0
+#: Bytes on disk of a row with both its indexes, and of an empty server with its logs.
+ROW_BYTES = 300
+EMPTY_SERVER_BYTES = 200 * 1024**2
+
+
+def plan_session(
+    *,
+    session_id: str,
+    plan: str,
+    server: Server,
+    benchmark: Benchmark,
+    tests: Sequence[Test],
+    profile: Profile,
+    releases: Sequence[Release],
+    control: Release,
+    configs: Sequence[str] = ("default",),
+    blocks: int,
+    seed: int,
+    noisy_repeats: int = 1,
+) -> SessionPlan:
+    """The session that measures `releases` and the control with every config, `blocks` times each.
+
+    The same arguments give the same blocks with the same ids. BadSettings when there is nothing to measure.
+    """
+    if not tests:
+        raise BadSettings(f"session {session_id}: no tests to run")
+    chosen = {release.version: release for release in (*releases, control)}
+    dbms = {release.dbms for release in chosen.values()}
+    if len(dbms) != 1:
+        raise BadSettings(f"session {session_id}: one session measures one DBMS, not {', '.join(sorted(dbms))}")
+    runs = [
+        PlannedRun(f"{session_id}/{version}/{config}/{benchmark.name}/{profile.lane}", release, config)
+        for version, release in chosen.items()
+        for config in configs
+    ]
+    return SessionPlan(
+        session_id=session_id,
+        plan=plan,
+        server=server,
+        benchmark=benchmark,
+        tests=tuple(tests),
+        profile=profile,
+        control=control,
+        seed=seed,
+        blocks=tuple(_interleaved(runs, blocks, seed)),
+        noisy_repeats=noisy_repeats,
+    )
+
+
+def _interleaved(runs: Sequence[PlannedRun], blocks: int, seed: int) -> Iterable[PlannedBlock]:
+    order = sorted(runs, key=lambda run: run.id)
+    shuffler = random.Random(seed)
+    for number in range(1, blocks + 1):
+        if number % 2:
+            shuffler.shuffle(order)
+        else:
+            order.reverse()
+        for run in order:
+            yield block_of(run, number)
+
+
+def block_of(run: PlannedRun, number: int) -> PlannedBlock:
+    """Block `number` of a run."""
+    return PlannedBlock(f"{run.id}/{number}", run, number)
+
+
+def repeat_of(run: PlannedRun, planned: int, budget: int, taken: Collection[str]) -> PlannedBlock | None:
+    """The next repeat of a noisy block: numbers after the planned ones, at most `budget` of them; None when used up."""
+    for number in range(planned + 1, planned + budget + 1):
+        block = block_of(run, number)
+        if block.id not in taken:
+            return block
+    return None
+
+
+def workload_seed(seed: int, test: Test, number: int) -> int:
+    """The random numbers of a test: the same for every release in blocks of one number, others in the next."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{test.name}/{number}".encode()).digest()[:4], "big")
+
+
+def test_seconds(test: Test, profile: Profile) -> int:
+    """Measured seconds of a test in the time lane."""
+    return {"read": profile.read_s, "write": profile.write_s, "scan": profile.scan_s, "warm": profile.warm_s}[test.kind]
+
+
+def settle_seconds(plan: SessionPlan) -> float:
+    """Wait after the postwrite steps: 60 s and 1 s per million rows, as published, within the profile's bound."""
+    rows = plan.scale.rows * plan.scale.tables
+    return min(60.0 + rows / 1e6, float(plan.profile.settle_max_s))
+
+
+def block_seconds(plan: SessionPlan) -> float:
+    """Expected wall time of one block."""
+    if plan.lane == "instructions":
+        return BLOCK_OVERHEAD_S + COUNTED_TEST_S * plan.profile.events_factor * len(plan.tests)
+    tests = sum(plan.profile.warmup_s + test_seconds(test, plan.profile) + TEST_OVERHEAD_S for test in plan.tests)
+    return BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * sum(test.after == "postwrite" for test in plan.tests)
+
+
+def data_bytes(plan: SessionPlan) -> int:
+    """Expected size of one data directory."""
+    return EMPTY_SERVER_BYTES + plan.scale.rows * plan.scale.tables * ROW_BYTES
+
+
+def estimate(plan: SessionPlan, finished: Collection[str] = (), workers: int = 1) -> Estimate:
+    """What is left of the session: blocks, wall seconds with loading, and bytes on disk for the prepared data.
+
+    Instructions do not depend on what else runs, so that lane has `workers` blocks at a time.
+    """
+    left = [block for block in plan.blocks if block.id not in finished]
+    runs = len({block.run.id for block in left})
+    load = INITIALISE_S + LOAD_S_PER_MILLION_ROWS * plan.scale.rows * plan.scale.tables / 1e6
+    seconds = runs * load + len(left) * block_seconds(plan)
+    at_once = workers if plan.lane == "instructions" else 1
+    return Estimate(
+        blocks=len(left), seconds=seconds / at_once, disk_bytes=data_bytes(plan) * (runs + at_once) if left else 0
+    )

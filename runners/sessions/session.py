@@ -1,0 +1,318 @@
+"""Runs a session: every block in its turn, each handed over as soon as it is finished.
+
+    plan = plan_session(session_id="...", releases=..., control=..., ...)
+    outcome = run_session(plan, catalogue, sink, configs=configs, state=state, finished=store.block_ids("..."))
+
+The time lane has one block at a time; the instructions lane, which other load does not disturb, one a core.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event as Flag
+from threading import Lock
+from typing import Protocol
+
+from filelock import FileLock, Timeout
+
+from history.model import Block, Metric, Run, Session
+from runners.engines import Engine, EngineError, Installed, engine_for, stop_leftovers
+from runners.errors import BadSettings, HostBusy, OutOfSpace, WorkloadFailed
+from runners.meters.fingerprint import host_fingerprint
+from runners.releases import ReleaseError
+from runners.sessions.block import Interrupted, as_block, measure_block
+from runners.sessions.bundle import bundle_of, workload
+from runners.sessions.data import prepare, prune
+from runners.sessions.events import (
+    BlockDone,
+    BlockStarted,
+    DataPrepared,
+    Event,
+    RunSkipped,
+    SessionDone,
+    SessionStarted,
+    TestDone,
+)
+from runners.sessions.lanes import TestResult
+from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.planning import block_seconds, data_bytes, estimate, repeat_of
+from runners.settings import Test
+from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
+from runners.settings.metrics import load_metrics
+
+#: Connections beside the workload's: ours, for settling and explaining.
+SPARE_CONNECTIONS = 20
+#: One measuring session a host, whoever runs it.
+HOST_LOCK = Path(tempfile.gettempdir()) / "pointdrop-measuring.lock"
+
+Sink = Callable[[Session, Run, Block], None]
+"""Takes one finished block; when it returns, the block is safe."""
+
+
+class Fetches(Protocol):
+    """What a session needs of the catalogue of releases."""
+
+    def fetch(self, dbms: str, version: str) -> Installed: ...
+
+
+@dataclass
+class _Bench:
+    """What the workers share."""
+
+    plan: SessionPlan
+    catalogue: Fetches
+    options: dict[str, RenderedOptions]
+    """By run id."""
+    metrics: dict[str, Metric]
+    state: Path
+    on_event: Callable[[Event], None]
+    stop: Flag = field(default_factory=Flag)
+    lock: Lock = field(default_factory=Lock)
+    slots: deque[int] = field(default_factory=deque)
+    engines: dict[int, Engine] = field(default_factory=dict)
+    measured_s: float = 0.0
+    harness_s: float = 0.0
+
+    def tell(self, event: Event) -> None:
+        with self.lock:
+            self.on_event(event)
+
+    @contextmanager
+    def engine(self, run: PlannedRun) -> Iterator[Engine]:
+        """An engine in a directory no other worker uses, stopped whatever happens."""
+        installed = self.catalogue.fetch(run.release.dbms, run.release.version)
+        with self.lock:
+            slot = self.slots.popleft()
+        try:
+            directory = self.state / "servers" / f"slot-{slot}"
+            engine = engine_for(installed, self.options[run.id], directory, state=self.state)
+            with engine:
+                self.engines[slot] = engine
+                yield engine
+        finally:
+            with self.lock:
+                self.engines.pop(slot, None)
+                self.slots.append(slot)
+
+
+def run_session(
+    plan: SessionPlan,
+    catalogue: Fetches,
+    sink: Sink,
+    *,
+    configs: Path,
+    state: Path,
+    finished: Collection[str] = (),
+    session: Session | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+    deadline: datetime | None = None,
+    budget_s: float | None = None,
+    workers: int | None = None,
+    host_lock: Path = HOST_LOCK,
+) -> Outcome:
+    """Measure every block of `plan` that is not in `finished`; `sink` gets each one as it ends, in this thread.
+
+    `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end before
+    `deadline` or within `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the
+    blocks under way and is passed on.
+
+    Raises HostBusy when another session measures on this host, BadSettings when a config is wrong.
+    """
+    started = time.monotonic()
+    settings = load_dbms(plan.control.dbms, configs)
+    outcome = Outcome(planned=len(plan.blocks))
+    options: dict[str, RenderedOptions] = {}
+    for run in plan.runs:
+        try:
+            overlays = ("instructions",) if plan.lane == "instructions" else ()
+            options[run.id] = render(settings, run.config, run.release.version, _sizing(plan), overlays)
+        except ConfigNotRunnable as error:
+            outcome.skipped[run.id] = str(error)
+    at_once = max(1, workers or os.cpu_count() or 1) if plan.lane == "instructions" else 1
+    bench = _Bench(plan, catalogue, options, load_metrics(configs), state, on_event, slots=deque(range(at_once)))
+    with _only_session(host_lock):
+        state.mkdir(parents=True, exist_ok=True)
+        for left in stop_leftovers(state):
+            outcome.warnings.append(f"stopped a server an earlier run had left behind: {left.directory}")
+        session = session or _session(plan, state)
+        ends = [started + budget_s] if budget_s is not None else []
+        if deadline is not None:
+            ends.append(started + (deadline - datetime.now(UTC)).total_seconds())
+        queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
+        outcome.already_done = sum(block.id in finished for block in plan.blocks)
+        bench.tell(SessionStarted(plan, estimate(plan, finished, at_once), outcome.already_done))
+        for run_id, reason in outcome.skipped.items():
+            bench.tell(RunSkipped(run_id, reason))
+        try:
+            _work(bench, queue, sink, session, outcome, at_once, min(ends, default=None), set(finished))
+        finally:
+            prune(state / "prepared")
+    outcome.wall_s = time.monotonic() - started
+    outcome.measured_s = bench.measured_s
+    outcome.harness_cpu = bench.harness_s / bench.measured_s if bench.measured_s and plan.lane == "time" else None
+    bench.tell(SessionDone(outcome))
+    return outcome
+
+
+def _sizing(plan: SessionPlan) -> Sizing:
+    server = plan.server
+    return Sizing(
+        pool_mib=server.pool_mib,
+        log_mib=server.log_mib,
+        cores=server.cores or os.cpu_count() or 1,
+        connections=plan.scale.threads + SPARE_CONNECTIONS,
+    )
+
+
+def _session(plan: SessionPlan, state: Path) -> Session:
+    return Session(
+        id=plan.session_id,
+        host=os.environ.get("POINTDROP_HOST") or socket.gethostname(),
+        server=plan.server.name,
+        plan=plan.plan,
+        fingerprint=host_fingerprint(state, workload(plan)),
+        seed=plan.seed,
+        started=datetime.now(UTC),
+        control=plan.control.version,
+    )
+
+
+@contextmanager
+def _only_session(path: Path) -> Iterator[None]:
+    try:
+        with FileLock(path, timeout=0, mode=0o666):
+            yield
+    except Timeout:
+        raise HostBusy(f"another session measures on this host ({path} is locked); wait for it to end") from None
+
+
+def _work(
+    bench: _Bench,
+    queue: deque[PlannedBlock],
+    sink: Sink,
+    session: Session,
+    outcome: Outcome,
+    at_once: int,
+    end: float | None,
+    taken: set[str],
+) -> None:
+    """Keep the workers busy until the queue is empty or time is up."""
+    plan, under_way = bench.plan, dict[Future[Block], PlannedBlock]()
+    planned = max(block.number for block in plan.blocks)
+    position, total = 0, len(queue)
+    with ThreadPoolExecutor(at_once, thread_name_prefix="block") as pool:
+        try:
+            while queue or under_way:
+                while queue and len(under_way) < at_once and not outcome.stopped:
+                    if end is not None and time.monotonic() + block_seconds(plan) > end:
+                        outcome.stopped = (
+                            f"time is up with {len(queue) + len(under_way)} blocks left; run it again to go on"
+                        )
+                        break
+                    block = queue.popleft()
+                    if block.run.id in outcome.skipped:
+                        continue
+                    position += 1
+                    bench.tell(BlockStarted(block, position, total))
+                    under_way[pool.submit(_measure, bench, block)] = block
+                if not under_way:
+                    break
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    block = under_way.pop(future)
+                    row = _finished(bench, future, block, outcome)
+                    if row is None:
+                        continue
+                    sink(session, _run_row(bench, session, block.run), row)
+                    taken.add(row.id)
+                    _count(outcome, row)
+                    if row.status != "ok":
+                        again = repeat_of(block.run, planned, plan.noisy_repeats, taken)
+                        if again:
+                            taken.add(again.id)
+                            queue.append(again)
+                            total += 1
+        except BaseException:
+            bench.stop.set()
+            for engine in list(bench.engines.values()):
+                with suppress(EngineError):
+                    engine.kill()
+            raise
+
+
+def _finished(bench: _Bench, future: Future[Block], block: PlannedBlock, outcome: Outcome) -> Block | None:
+    """The block's row; None when its release cannot run at all, or the disk is full."""
+    try:
+        return future.result()
+    except (BadSettings, ReleaseError) as error:
+        outcome.skipped[block.run.id] = str(error)
+        bench.tell(RunSkipped(block.run.id, str(error)))
+    except OutOfSpace as error:
+        outcome.stopped = str(error)
+    return None
+
+
+def _count(outcome: Outcome, row: Block) -> None:
+    if row.status == "ok":
+        outcome.done += 1
+    elif row.status == "noisy":
+        outcome.noisy += 1
+    else:
+        outcome.failed += 1
+        outcome.warnings.append(f"{row.id}: {row.reason}")
+
+
+def _run_row(bench: _Bench, session: Session, run: PlannedRun) -> Run:
+    options = bench.options[run.id]
+    return Run(
+        id=run.id,
+        session_id=session.id,
+        release=run.release,
+        config=run.config,
+        benchmark=bench.plan.benchmark.name,
+        profile=bench.plan.profile.name,
+        lane=bench.plan.lane,
+        options=options.text,
+        bundle=bundle_of(bench.plan, run, options),
+    )
+
+
+def _measure(bench: _Bench, block: PlannedBlock) -> Block:
+    """One block, in a worker's thread, which lives as long as its servers."""
+    plan, began = bench.plan, time.monotonic()
+    at = datetime.now(UTC)
+    seen = 0
+
+    def on_test(test: Test, result: TestResult) -> None:
+        nonlocal seen
+        seen += 1
+        with bench.lock:
+            bench.measured_s += result.seconds
+            bench.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
+        first = result.measurements[0]
+        bench.tell(TestDone(block, test.name, seen, len(plan.tests), first.metric, first.value))
+
+    with bench.engine(block.run) as engine:
+        try:
+            prepared = prepare(
+                engine, plan.scale, plan.tests, bench.state / "prepared", seed=plan.seed, needed=2 * data_bytes(plan)
+            )
+        except (EngineError, WorkloadFailed) as error:
+            if bench.stop.is_set():
+                raise Interrupted from error
+            row = as_block(block, at, "failed", f"preparing the data: {error}", {})
+        else:
+            release = block.run.release.name
+            bench.tell(DataPrepared(release, block.run.config, prepared.seconds, prepared.reused))
+            row = measure_block(plan, block, engine, prepared, bench.metrics, stop=bench.stop, on_test=on_test)
+    bench.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
+    return row
