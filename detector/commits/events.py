@@ -1,0 +1,75 @@
+"""What looks like a changepoint and is none: excursions that come back, ends too short to tell, changes too small.
+
+The rules look at robust levels only (medians), never at a single value, and the longest tail of them is a sentence:
+a short stretch that returns to the old level is a *transient*; the first few values do not make a level; a new level
+at the end has to last longer than any excursion of its size that the series has shown before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from detector.commits.levels import Floats
+from detector.commits.segments import bounds_of, fitted, segment_levels
+from detector.compiled import compiled
+
+#: A stretch of at most this many values that comes back is a transient.
+LONGEST_TRANSIENT = 7
+#: It has come back when the levels on its sides differ by less than this share of its height.
+RETURNED = 0.5
+#: Values on either side that the level beside a transient, or before the end, is taken from.
+SIDE_VALUES = 15
+BEFORE_END_VALUES = 30
+#: A first level needs this many values, in a series of at least `FIRST_RULE_FROM`.
+FIRST_VALUES = 5
+FIRST_RULE_FROM = 20
+#: An end of at most this many values is compared with earlier excursions of at least this share of its height.
+END_VALUES = 8
+SAME_SIZE = 0.6
+
+
+def too_small(values: Floats, changes: list[int], smallest: float) -> int | None:
+    """The position in `changes` of the smallest change when it is below `smallest` (in the unit of `values`)."""
+    heights = np.abs(np.diff(segment_levels(values, bounds_of(changes, len(values)))))
+    weakest = int(np.argmin(heights))
+    return weakest if heights[weakest] < smallest else None
+
+
+def transient(values: Floats, changes: list[int]) -> int | None:
+    """The position in `changes` where the first transient begins; the next change is where it ends."""
+    bounds = [0, *changes, len(values)]
+    for i in range(1, len(bounds) - 2):
+        start, end = bounds[i], bounds[i + 1]
+        if end - start > LONGEST_TRANSIENT:
+            continue
+        before = np.median(values[max(bounds[i - 1], start - SIDE_VALUES) : start])
+        after = np.median(values[end : min(bounds[i + 2], end + SIDE_VALUES)])
+        inside = np.median(values[start:end])
+        if abs(after - before) < RETURNED * min(abs(inside - before), abs(inside - after)):
+            return i - 1
+    return None
+
+
+def first_too_short(changes: list[int], n: int) -> bool:
+    """The level before the first change rests on too few values."""
+    return n >= FIRST_RULE_FROM and changes[0] < FIRST_VALUES
+
+
+def end_needs(values: Floats, changes: list[int]) -> int:
+    """How many values the last segment needs: one more than the longest earlier excursion of its size."""
+    n, last = len(values), changes[-1]
+    if n - last > END_VALUES:
+        return 0
+    start = changes[-2] if len(changes) > 1 else 0
+    height = abs(np.median(values[last:]) - np.median(values[max(start, last - BEFORE_END_VALUES) : last]))
+    residuals = values - fitted(values, bounds_of(changes, n))
+    return 1 + _longest_run(np.abs(residuals[:last]), SAME_SIZE * float(height))
+
+
+@compiled
+def _longest_run(heights: Floats, least: float) -> int:
+    longest = run = 0
+    for height in heights:
+        run = run + 1 if height >= least else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,104 @@
+"""What the noise of one series looks like: its scale, its density, how its values hang together.
+
+Benchmark noise is rarely normal: outliers to one side, two modes, heavy tails. So the density is *learnt* from the
+residuals of a first segmentation (a kernel estimate), and drawn toward Student's t where residuals are few. A
+changepoint is then judged by how likely its values are under the noise this very series has shown.
+
+>>> import numpy as np
+>>> round(difference_scale(np.array([0.0, 1.0, 0.0, 1.0, 0.0, 30.0, 31.0, 30.0])), 2)    # one step does not count
+1.05
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from detector.commits.levels import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO, Floats
+from detector.compiled import compiled
+
+#: Median of |x| to standard deviation, for a normal distribution.
+MAD_TO_SIGMA = 1.4826
+#: Share of the largest differences that are taken for steps and left out of the trimmed scale.
+TRIMMED = 0.05
+#: Residuals the t prior of the density counts for.
+PRIOR_RESIDUALS = 40.0
+#: Kernel bandwidth at one residual, in sigma; falls with n ** -0.2 (Silverman 1986, eq. 3.28).
+BANDWIDTH = 0.9
+#: Degrees of freedom the prior chooses from by likelihood; 50 stands for normal.
+TAILS = np.array([2.0, 4.0, 50.0])
+#: Scale of each of them that keeps the median of |x| of a normal distribution.
+TAIL_SCALES = np.array([0.8261, 0.9106, 0.9926])
+#: The residual scale stays within these bounds of the scale the differences gave.
+SCALE_BOUNDS = (0.4, 1.5)
+
+
+def difference_scale(log_values: Floats) -> float:
+    """Sigma from the median of |differences|; it survives any few steps. 0 when half of the differences are 0."""
+    return round(MAD_TO_SIGMA * float(np.median(np.abs(np.diff(log_values)))) / math.sqrt(2.0), 12)
+
+
+def trimmed_scale(log_values: Floats) -> float:
+    """Sigma from the root mean square of all but the largest |differences|, corrected for the trimming."""
+    differences = np.sort(np.abs(np.diff(log_values)))
+    dropped = math.ceil(len(differences) * TRIMMED)
+    kept = differences[: len(differences) - dropped]
+    if not len(kept):
+        return 0.0
+    share = len(kept) / len(differences)
+    bound = float(ndtri((1.0 + share) / 2.0))
+    shrink = 1.0 - 2.0 * bound * math.exp(-bound * bound / 2.0) / math.sqrt(2.0 * math.pi) / share
+    return math.sqrt(float(np.mean(kept * kept)) / max(shrink, 1e-9) / 2.0)
+
+
+@compiled
+def learn_density(residuals: Floats) -> Floats:
+    """The tabulated density of `residuals` (in sigma): kernel estimate and t prior, by their weights.
+
+    The scale of both is the robust scale of the residuals. The prior is the mixture of `TAILS` by likelihood.
+    """
+    n = residuals.shape[0]
+    table = np.zeros(TABLE_SIZE)
+    scale = SCALE_BOUNDS[1]
+    if n > 0:
+        scale = min(max(MAD_TO_SIGMA * np.median(np.abs(residuals)), SCALE_BOUNDS[0]), SCALE_BOUNDS[1])
+    _add_prior(table, residuals, scale)
+    limit = TABLE_SIGMA - 0.5
+    for i in range(TABLE_SIZE):
+        table[i] *= PRIOR_RESIDUALS / (n + PRIOR_RESIDUALS)
+    if n == 0:
+        return table
+    width = BANDWIDTH * scale * n**-0.2 * BINS_PER_SIGMA
+    reach = int(4.0 * width) + 1
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    kernel *= BINS_PER_SIGMA / (kernel.sum() * (n + PRIOR_RESIDUALS))
+    for residual in residuals:
+        center = int(min(max(residual, -limit), limit) * BINS_PER_SIGMA + TABLE_ZERO + 0.5)
+        for i in range(max(-reach, -center), min(reach, TABLE_SIZE - 1 - center) + 1):
+            table[center + i] += kernel[reach + i]
+    return table
+
+
+@compiled
+def _add_prior(table: Floats, residuals: Floats, scale: float) -> None:
+    likelihood = np.zeros(TAILS.shape[0])
+    for j in range(TAILS.shape[0]):
+        width = TAIL_SCALES[j] * scale
+        for residual in residuals:
+            likelihood[j] += _t_log_density(residual / width, TAILS[j]) - math.log(width)
+    weights = np.exp(likelihood - likelihood.max())
+    weights /= weights.sum()
+    for j in range(TAILS.shape[0]):
+        width = TAIL_SCALES[j] * scale
+        if weights[j] > 1e-3:
+            for i in range(TABLE_SIZE):
+                x = (i - TABLE_ZERO) / (BINS_PER_SIGMA * width)
+                table[i] += weights[j] * math.exp(_t_log_density(x, TAILS[j])) / width
+
+
+@compiled
+def _t_log_density(x: float, freedom: float) -> float:
+    norm = math.lgamma((freedom + 1.0) / 2.0) - math.lgamma(freedom / 2.0) - 0.5 * math.log(freedom * math.pi)
+    return norm - (freedom + 1.0) / 2.0 * math.log1p(x * x / freedom)
