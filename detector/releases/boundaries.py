@@ -6,6 +6,7 @@ stronger one, and a boundary is where that sum clears the bar and the step itsel
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -49,9 +50,13 @@ def segments(found: list[int], releases: int) -> list[tuple[int, int]]:
 
 def step(values: Floats, left: tuple[int, int], right: tuple[int, int]) -> float:
     """Difference of the medians of two segments of one series, NaN where one of them was not measured."""
-    before = values[left[0] : left[1]]
-    after = values[right[0] : right[1]]
-    before, after = before[np.isfinite(before)], after[np.isfinite(after)]
-    if before.size == 0 or after.size == 0:
-        return float("nan")
-    return float(np.median(after) - np.median(before))
+    before = _median([v for v in values[left[0] : left[1]].tolist() if v == v])
+    after = _median([v for v in values[right[0] : right[1]].tolist() if v == v])
+    return after - before
+
+
+def _median(values: list[float]) -> float:
+    """The median of a few numbers, NaN of none; quicker than numpy at this size."""
+    values.sort()
+    n = len(values)
+    return 0.5 * (values[(n - 1) // 2] + values[n // 2]) if n else math.nan

@@ -20,10 +20,11 @@ Floats = NDArray[np.float64]
 
 #: P(a series moves though its parent in the tree does not).
 STRAY = 0.001
-#: Prior of P(hit | event) and P(move | hit), and its weight in events.
+#: Prior of P(hit | event), the weight of this prior and that of P(move | hit) in events, bounds of both.
 SHARED = 0.8
 SHARED_WEIGHT = 5.0
-#: With one server or one metric there is nobody to ask.
+SHARES = (0.01, 0.98)
+#: With one server there is nobody to ask.
 ALONE = 0.98
 #: Weight of the prior in P(a change at r), in tests; and of all tests in that of one group.
 RELEASE_WEIGHT = 6.0
@@ -55,16 +56,16 @@ class Beliefs:
     """[metrics] learned P(move | hit)."""
 
 
-def start(shape: tuple[int, int, int, int], rate: Floats) -> Beliefs:
-    """Beliefs before any evidence: `rate` is [releases]."""
-    m, s, t, r = shape
+def start(shape: tuple[int, int, int, int], rate: Floats, shows: Floats) -> Beliefs:
+    """Beliefs before any evidence: `rate` is [releases], `shows` the prior of P(move | hit), [metrics]."""
+    _, s, t, r = shape
     return Beliefs(
         prior=np.broadcast_to(rate, shape).copy(),
         hit=np.zeros((s, t, r)),
         event=np.zeros((t, r)),
         rate=np.broadcast_to(rate, (t, r)).copy(),
         servers=np.full(s, SHARED if s > 1 else ALONE),
-        metrics=np.full(m, SHARED if m > 1 else ALONE),
+        metrics=shows.copy(),
     )
 
 
@@ -77,13 +78,13 @@ def _chance(log_odds: Floats) -> Floats:
 
 
 def exchange(
-    bayes_factor: Floats, beliefs: Beliefs, learning: tuple[Floats, NDArray[np.bool_], list[list[int]]] | None
+    bayes_factor: Floats, beliefs: Beliefs, learning: tuple[Floats, NDArray[np.bool_], list[list[int]], Floats] | None
 ) -> Beliefs:
     """One round of messages up and down the tree.
 
     `bayes_factor` is [metrics, servers, tests, releases]. `learning`, where given, re-estimates the rates on the way
     (the M step of expectation maximisation) from the prior of P(a change at r), the releases where it is kept as it
-    is, and the tests of each group that has more than one.
+    is, the tests of each group that has more than one, and the prior of P(move | hit).
     """
     factor = np.clip(bayes_factor, *FACTORS)
     of_metric = beliefs.metrics[:, None, None, None]
@@ -97,13 +98,14 @@ def exchange(
     event[:, 0] = 0.0
     rate, servers, metrics = beliefs.rate, beliefs.servers, beliefs.metrics
     if learning is not None:
-        rate = _learned_rate(event, *learning)
+        prior_rate, fixed, groups, shows = learning
+        rate = _learned_rate(event, prior_rate, fixed, groups)
         both = event * _share(hit_factor, of_server)
         if servers.size > 1:
-            servers = _learned_share(both[:, :, 1:].sum(axis=(1, 2)), float(event[:, 1:].sum()))
+            servers = _learned_share(SHARED, both[:, :, 1:].sum(axis=(1, 2)), event[:, 1:].sum())
         if metrics.size > 1:
             shown = both * _share(factor, of_metric)
-            metrics = _learned_share(shown[..., 1:].sum(axis=(1, 2, 3)), float(both[:, :, 1:].sum()))
+            metrics = _learned_share(shows, shown[..., 1:].sum(axis=(1, 2, 3)), both[:, :, 1:].sum())
     expected_hit = _down(_odds(rate) + evidence - to_event, servers[:, None, None])
     hit_odds = _odds(expected_hit) + hit_evidence
     prior = _down(hit_odds - to_hit, metrics[:, None, None, None])
@@ -139,5 +141,5 @@ def _share(factor: Floats, given: Floats) -> Floats:
     return given * factor / (given * factor + 1.0 - given)
 
 
-def _learned_share(of_child: Floats, of_parent: float) -> Floats:
-    return np.clip((SHARED_WEIGHT * SHARED + of_child) / (SHARED_WEIGHT + of_parent), 0.01, 0.98)
+def _learned_share(prior: Floats | float, of_child: Floats, of_parent: Floats) -> Floats:
+    return np.clip((SHARED_WEIGHT * prior + of_child) / (SHARED_WEIGHT + of_parent), *SHARES)

@@ -29,16 +29,18 @@ class Kind:
     """Typical size of a real change, in log units: width of the Student t from which new levels are drawn."""
     transient: float
     """Prior probability that one release's value is an outlier which the next does not share."""
+    shows: float
+    """Prior probability that a change of the product shows in this kind of metric."""
     smallest_change: float
     """A smaller relative change is none, where the metric's own entry does not say otherwise."""
 
 
 KINDS: dict[KindName, Kind] = {
-    "throughput": Kind("throughput", 0.008, 0.012, 0.06, 0.02, 0.012),
-    "cpu": Kind("cpu", 0.010, 0.020, 0.06, 0.02, 0.012),
-    "instructions": Kind("instructions", 0.0015, 0.002, 0.03, 0.004, 0.005),
-    "traffic": Kind("traffic", 0.02, 0.03, 0.15, 0.05, 0.05),
-    "latency": Kind("latency", 0.06, 0.08, 0.20, 0.10, 0.10),
+    "throughput": Kind("throughput", 0.008, 0.012, 0.06, 0.02, 0.95, 0.012),
+    "cpu": Kind("cpu", 0.010, 0.020, 0.06, 0.02, 0.8, 0.012),
+    "instructions": Kind("instructions", 0.0015, 0.002, 0.03, 0.004, 0.8, 0.005),
+    "traffic": Kind("traffic", 0.02, 0.03, 0.15, 0.05, 0.2, 0.05),
+    "latency": Kind("latency", 0.06, 0.08, 0.20, 0.10, 0.2, 0.10),
 }
 
 _THROUGHPUT = {"qps", "ips", "tps", "o/s", "rows/s", "indexed rows/s"}

@@ -31,6 +31,9 @@ REACH_SD = 4.0
 MOST_CELLS = 1200
 #: Width of the heavy tail, in standard deviations: Student t with 2 degrees of freedom.
 TAIL_SD = 3.0
+#: The table of densities: entries per standard deviation, and where it ends (8 standard deviations).
+TABLE_PER_SD = 128.0
+TABLE_CELLS = 1024
 
 Floats = NDArray[np.float64]
 
@@ -116,19 +119,41 @@ def _slab(cells: Floats, n: int, step: float, centre: float, scale: float, out: 
         out[k] = 0.36755259694786 * step / scale / (1.0 + z * z / 3.0) ** 2
 
 
+def _table() -> Floats:
+    """Rows: density of a standard normal, of the transient's Student t, at 0, 1/128, 2/128, ... sd."""
+    z = np.arange(TABLE_CELLS + 2) / TABLE_PER_SD
+    core = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    tail = 1.0 / (2.0 * math.sqrt(2.0) * TAIL_SD) / (1.0 + z * z / (2.0 * TAIL_SD**2)) ** 1.5
+    return np.stack([core, tail], axis=1)
+
+
+DENSITIES = _table()
+
+
 @compiled
 def _likelihoods(value: float, sd: float, cells: Floats, n: int, core: Floats, tail: Floats) -> None:
-    """Density of one value at each level in units of its sd, as ordinary noise and as a transient."""
+    """Density of one value at each level in units of its sd, as ordinary noise and as a transient.
+
+    Interpolated in a table; past its end ordinary noise is impossible.
+    """
     if np.isnan(value):
         for k in range(n):
             core[k] = 1.0
             tail[k] = 1.0
         return
+    per_unit = TABLE_PER_SD / sd
     for k in range(n):
-        z = (value - cells[k]) / sd
-        core[k] = 0.3989422804014327 * math.exp(-0.5 * z * z)
-        x = 1.0 + z * z / (2.0 * TAIL_SD * TAIL_SD)
-        tail[k] = 0.35355339059327373 / TAIL_SD / (x * math.sqrt(x))
+        place = abs(value - cells[k]) * per_unit
+        if place < TABLE_CELLS:
+            j = int(place)
+            part = place - j
+            core[k] = DENSITIES[j, 0] + part * (DENSITIES[j + 1, 0] - DENSITIES[j, 0])
+            tail[k] = DENSITIES[j, 1] + part * (DENSITIES[j + 1, 1] - DENSITIES[j, 1])
+        else:
+            z = place / TABLE_PER_SD
+            x = 1.0 + z * z / (2.0 * TAIL_SD * TAIL_SD)
+            core[k] = 0.0
+            tail[k] = 0.35355339059327373 / TAIL_SD / (x * math.sqrt(x))
 
 
 @compiled

@@ -35,8 +35,8 @@ def release_changes(
     panel = panel_of_blocks(arrays, gaps=None if versions is None else gaps_of(versions))
     found = scan(panel)
     changes = []
-    for s, t in zip(*np.nonzero(found.beliefs.hit.max(axis=-1) > 0.25), strict=True):
-        places = boundaries(found.beliefs.hit[s, t])
+    for s, t in zip(*np.nonzero(found.hit.max(axis=-1) > 0.25), strict=True):
+        places = boundaries(found.hit[s, t])
         parts = segments(places, len(panel.releases))
         for place, left, right in zip(places, parts[:-1], parts[1:], strict=True):
             size = [abs(step(found.values[m, s, t], left, right)) for m in range(len(arrays))]

@@ -8,11 +8,10 @@ of freedom (the empirical-Bayes variance of Smyth 2004, "Linear models and empir
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from detector import robust
 from detector.releases.kinds import noise_prior
 from detector.releases.levels import Levels
 from detector.releases.panel import Panel
@@ -33,8 +32,6 @@ LEAST_SHARE = 0.25
 LEAST_RATIO = 0.02
 #: No value is known better than this relative error, not even in a constant series.
 LEAST_SD = 1e-4
-#: One standard deviation from a median absolute deviation, at the normal.
-MAD = 1.4826
 
 
 def priors(panel: Panel) -> Floats:
@@ -42,45 +39,21 @@ def priors(panel: Panel) -> Floats:
     return np.array([[noise_prior(metric, test) ** 2 for test in panel.tests] for metric in panel.metrics])
 
 
-def from_differences(panel: Panel, prior: Floats) -> Floats:
-    """First guess of the between-release variance, [metrics, servers, tests], before any level is known."""
-    differences = np.diff(panel.values, axis=-1)
-    differences = np.where(panel.gaps[1:] >= QUIET_GAP, np.nan, differences)
-    df = DF_PER_DIFFERENCE * np.isfinite(differences).sum(axis=-1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # an all-NaN slice is an absent series
-        middle = np.nanmedian(differences, axis=-1, keepdims=True)
-        total = 0.5 * (MAD * np.nanmedian(np.abs(differences - middle), axis=-1)) ** 2
-    return shrink(panel, np.nan_to_num(total), df, prior)
+def from_differences(values: Floats, known: Floats, gaps: Floats, prior: Floats) -> Floats:
+    """First guess of the between-release variance, [metrics, servers, tests], before any level is known.
 
-
-def shrink(panel: Panel, total: Floats, df: Floats, prior: Floats) -> Floats:
-    """Between-release variance from the total variance of a series, all [metrics, servers, tests].
-
-    `total` with `df` degrees of freedom is the observed variance of release values around their levels, `prior` is
-    [metrics, tests].
+    `values` and `known`, the part of their variance that blocks and rounding explain, are
+    [metrics, servers, tests, releases]; `gaps` is [releases], `prior` [metrics, tests].
     """
-    known = mean_block_variance(panel)
-    own = total - known
-    between = np.empty_like(total)
-    for m, s in np.ndindex(total.shape[:2]):
-        seen = df[m, s] > 0
-        typical = float(np.median(own[m, s, seen] / prior[m, seen])) if seen.any() else 1.0
-        weight = df[m, s].sum()
-        common = prior[m] * max(typical, LEAST_RATIO) ** (weight / (PRIOR_DF + weight))
-        shrunk = (SISTERS_DF * (common + known[m, s]) + df[m, s] * total[m, s]) / (SISTERS_DF + df[m, s])
-        between[m, s] = np.maximum(shrunk - known[m, s], LEAST_SHARE * common)
-    return between
+    differences = np.diff(values, axis=-1)
+    differences = np.where(gaps[1:] >= QUIET_GAP, np.nan, differences)
+    df = DF_PER_DIFFERENCE * np.isfinite(differences).sum(axis=-1)
+    middle = robust.median(differences)[..., None]
+    total = 0.5 * (robust.MAD * robust.median(np.abs(differences - middle))) ** 2
+    return shrink(np.nan_to_num(total), df, mean_known(values, known), prior)
 
 
-def mean_block_variance(panel: Panel) -> Floats:
-    known = np.where(panel.counts > 0, panel.block_variance, np.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(np.nan_to_num(np.nanmean(known, axis=-1)))
-
-
-def from_residuals(panel: Panel, values: Floats, levels: Levels, prior: Floats) -> Floats:
+def from_residuals(values: Floats, known: Floats, levels: Levels, prior: Floats) -> Floats:
     """The between-release variance around the inferred levels, outliers left out by their probability.
 
     `values` are those the levels were inferred from. Expected squared residual of the E step: the level's own
@@ -91,4 +64,28 @@ def from_residuals(panel: Panel, values: Floats, levels: Levels, prior: Floats) 
     square = np.where(measured, (values - levels.level) ** 2 + levels.spread**2, 0.0)
     total = (weight * square).sum(axis=-1) / np.maximum(weight.sum(axis=-1), 1.0)
     df = DF_PER_DIFFERENCE * np.maximum(measured.sum(axis=-1) - 1, 0)
-    return shrink(panel, total, df, prior)
+    return shrink(total, df, mean_known(values, known), prior)
+
+
+def mean_known(values: Floats, known: Floats) -> Floats:
+    """[metrics, servers, tests] mean over the measured releases of the variance that blocks and rounding explain."""
+    measured = np.isfinite(values)
+    return np.asarray(np.where(measured, known, 0.0).sum(axis=-1) / np.maximum(measured.sum(axis=-1), 1))
+
+
+def shrink(total: Floats, df: Floats, known: Floats, prior: Floats) -> Floats:
+    """Between-release variance from the total variance of each series, all [metrics, servers, tests].
+
+    `total`, with `df` degrees of freedom, is the observed variance of release values around their levels, `known` the
+    part of it that blocks and rounding explain; `prior` is [metrics, tests].
+    """
+    own = total - known
+    between = np.empty_like(total)
+    for m, s in np.ndindex(total.shape[:2]):
+        seen = df[m, s] > 0
+        typical = float(np.median(own[m, s, seen] / prior[m, seen])) if seen.any() else 1.0
+        weight = df[m, s].sum()
+        common = prior[m] * max(typical, LEAST_RATIO) ** (weight / (PRIOR_DF + weight))
+        shrunk = (SISTERS_DF * (common + known[m, s]) + df[m, s] * total[m, s]) / (SISTERS_DF + df[m, s])
+        between[m, s] = np.maximum(shrunk - known[m, s], LEAST_SHARE * common)
+    return between

@@ -12,13 +12,13 @@ a metric, a release without a test, a server without a release: all are NaN and 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detector import robust
 from detector.errors import InvalidSeries
 
 Floats = NDArray[np.float64]
@@ -107,8 +107,7 @@ def _rounding(raw: Floats) -> Floats:
 
 def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """Blocks on the log (or linear) scale, the slope of that scale, which series are linear, and their scale."""
-    with np.errstate(all="ignore"):
-        low = np.nanmin(blocks, axis=(-1, -2), initial=np.inf)
+    low = np.where(np.isfinite(blocks), blocks, np.inf).min(axis=(-1, -2))
     scale = np.zeros(blocks.shape[:-2])
     linear = low < 0
     if low.min() > 0:
@@ -148,13 +147,12 @@ def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
         return values[..., 0], np.zeros(values.shape[:-1]), counts
     first, second = np.triu_indices(blocks, 1)
     gaps = np.abs(values[..., first] - values[..., second])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # an all-NaN slice is an absent series
-        scatter = np.nanmedian(gaps.reshape(*gaps.shape[:-2], -1), axis=-1) / MEDIAN_GAP
-        scatter = np.maximum(np.nan_to_num(scatter), 1e-9)[..., None]
-        middle = np.nanmedian(values, axis=-1, keepdims=True)
-        reach = HUBER_SD * scatter[..., None]
-        mean = np.nanmean(middle + np.clip(values - middle, -reach, reach), axis=-1)
+    scatter = robust.median(gaps.reshape(*gaps.shape[:-2], -1)) / MEDIAN_GAP
+    scatter = np.maximum(np.nan_to_num(scatter), 1e-9)[..., None]
+    middle = robust.median(values)[..., None]
+    reach = HUBER_SD * scatter[..., None]
+    pulled = np.where(np.isfinite(values), middle + np.clip(values - middle, -reach, reach), 0.0)
+    mean = np.where(counts > 0, pulled.sum(axis=-1) / np.maximum(counts, 1), np.nan)
     # 1.1: the pulled-in mean of three is that much less efficient than the mean at the normal.
     variance = 1.1 * scatter**2 / np.maximum(counts, 1)
     return mean, variance, counts
@@ -184,9 +182,7 @@ def panel_of_blocks(
     values, slope, linear, scale = _transform(raw)
     mean, variance, counts = robust_mean(values)
     digits = _rounding(raw)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        steepness = np.nan_to_num(np.nanmax(slope, axis=-1))
+    steepness = np.where(np.isfinite(slope), slope, 0.0).max(axis=-1)
     rounding = (digits[..., None] * steepness) ** 2 / 3.0 / np.maximum(counts, 1)
     return Panel(
         metrics=tuple(blocks),

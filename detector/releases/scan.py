@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detector.releases import common, coupling, noise
+from detector.releases import agreement, common, coupling, noise, pairing
 from detector.releases.kinds import kind_of
 from detector.releases.levels import Levels, infer
 from detector.releases.panel import Panel
@@ -21,9 +21,9 @@ from detector.releases.panel import Panel
 Floats = NDArray[np.float64]
 
 #: Rounds of inference; more change nothing that is reported.
-ROUNDS = 5
+ROUNDS = 6
 #: Rounds after which the noise is no longer re-estimated.
-NOISE_ROUNDS = (1, 3)
+NOISE_ROUNDS = (1, 4)
 #: P(a change) at one point release before anything is known of it: where blocks or servers bear a value out, and
 #: where a single value must speak for its release.
 CHANGE = 0.02
@@ -39,10 +39,8 @@ TRANSIENT_WEIGHT = 100.0
 TRANSIENT_RELEASE_WEIGHT = 12.0
 #: Bounds of a learned outlier rate.
 TRANSIENTS = (0.001, 0.5)
-#: A correlation is not estimated from fewer pairs of differences.
-FEWEST_DIFFERENCES = 12
-#: Bounds of the correlation of two metrics' noise.
-MOST_CORRELATION = 0.95
+#: The round after which throughput and CPU are paired anew, with the response that the first changes taught.
+PAIRING_ROUND = 1
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class Scan:
     """What is believed of a panel; arrays are [metrics, servers, tests, releases] if not said otherwise."""
 
     panel: Panel
+    hit: Floats
+    """[servers, tests, releases] P(the release moves this test on this server)."""
     moved: Floats
     """P(the level of this series changes at r by at least the smallest change of its metric)."""
     beliefs: coupling.Beliefs
@@ -94,21 +94,27 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     rate, fixed = change_prior(panel)
     groups = _groups(panel)
     prior = noise.priors(panel)
-    between = noise.from_differences(panel, prior)
-    pairs = _correlations(panel, between)
-    raw, known = _decorrelated(panel, pairs)
-    for pair in pairs:
-        between[pair.metric] *= 1.0 - pair.correlation**2
+    known = panel.block_variance + panel.rounding
+    between = noise.from_differences(panel.values, known, panel.gaps, prior)
+    variance = between + noise.mean_known(panel.values, known)
+    pair = pairing.pair_of(panel, variance)
+    raw, raw_known = panel.values, known
+    if pair is not None:
+        raw, raw_known = pairing.together(pair, panel.values, known)
+        between = noise.from_differences(raw, raw_known, panel.gaps, prior)
     outlier = np.array([kind.transient for kind in kinds])[:, None] * np.where(single, TRANSIENT_SINGLE, 1.0)
     transient = np.broadcast_to(outlier[:, None, None, :], panel.shape).copy()
-    beliefs = coupling.start(panel.shape, rate)
+    shows = np.array([kind.shows for kind in kinds])
+    if pair is not None:
+        shows[pair.cpu] = pairing.APART_SHOWS
+    beliefs = coupling.start(panel.shape, rate, shows)
     values = raw
     shift = np.zeros((panel.shape[0], panel.shape[1], panel.shape[3]))
     for turn in range(ROUNDS):
-        sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+        sd = np.sqrt(between[..., None] + raw_known + noise.LEAST_SD**2)
         levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
         last = turn == ROUNDS - 1
-        beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups))
+        beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups, shows))
         if last:
             break
         transient = _transients(panel, outlier, levels.outlier, single)
@@ -116,17 +122,19 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
             shift = common.shift(raw, levels.level, levels.posterior)
             values = raw - shift[:, :, None, :]
             if turn < NOISE_ROUNDS[1]:
-                between = noise.from_residuals(panel, values, levels, prior)
-    for pair in pairs:
-        # The metric itself again, with the noise that it shares with its partner.
-        between[pair.metric] += pair.slope**2 * between[pair.partner]
-        values[pair.metric] += pair.slope[..., None] * values[pair.partner]
-        known[pair.metric] = panel.block_variance[pair.metric] + panel.rounding[pair.metric]
-    sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
-    if pairs:
-        levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
+                between = noise.from_residuals(values, raw_known, levels, prior)
+        if pair is not None and turn == PAIRING_ROUND:
+            pair = pairing.taught(pair, panel, variance, beliefs.hit)
+            raw, raw_known = pairing.together(pair, panel.values, known)
+            values = raw
+            between = noise.from_differences(raw, raw_known, panel.gaps, prior)
+    hit = beliefs.hit
+    if "throughput" in [kind.name for kind in kinds]:
+        q = [kind.name for kind in kinds].index("throughput")
+        hit = agreement.agree(hit, values[q], sd[q], levels.outlier[q], float(slab[q]))
     return Scan(
         panel=panel,
+        hit=hit,
         moved=levels.posterior,
         beliefs=beliefs,
         level=levels.level,
@@ -137,54 +145,6 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
         shift=shift,
         floor=floor,
     )
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """A metric whose noise goes with that of a partner: value = own part + slope x partner."""
-
-    metric: int
-    partner: int
-    correlation: float
-    slope: Floats  # [servers, tests]
-
-
-def _correlations(panel: Panel, between: Floats) -> list[_Pair]:
-    """How far the noise of CPU per operation is that of throughput seen from the other side, from this history."""
-    kinds = [kind_of(metric).name for metric in panel.metrics]
-    if "throughput" not in kinds:
-        return []
-    partner = kinds.index("throughput")
-    pairs = []
-    total = np.sqrt(between + noise.mean_block_variance(panel))
-    differences = np.diff(panel.values, axis=-1) / (np.sqrt(2.0) * total[..., None])
-    for metric, kind in enumerate(kinds):
-        if kind != "cpu":
-            continue
-        plus = np.abs(differences[metric] + differences[partner])
-        minus = np.abs(differences[metric] - differences[partner])
-        if np.isfinite(plus).sum() < FEWEST_DIFFERENCES:
-            continue
-        a, b = float(np.nanmedian(plus)) ** 2, float(np.nanmedian(minus)) ** 2
-        correlation = float(np.clip((a - b) / max(a + b, 1e-300), -MOST_CORRELATION, MOST_CORRELATION))
-        slope = correlation * total[metric] / np.maximum(total[partner], noise.LEAST_SD)
-        slope = np.where(np.isfinite(panel.values[partner]).any(axis=-1), slope, 0.0)
-        pairs.append(_Pair(metric, partner, correlation, slope))
-    return pairs
-
-
-def _decorrelated(panel: Panel, pairs: list[_Pair]) -> tuple[Floats, Floats]:
-    """Values without the noise of their partner, and the known part of their variance."""
-    values = panel.values.copy()
-    known = panel.block_variance + panel.rounding
-    for pair in pairs:
-        partner = panel.values[pair.partner]
-        explained = pair.slope[..., None] * partner
-        values[pair.metric] -= np.where(np.isfinite(explained), explained, 0.0)
-        known[pair.metric] = (
-            panel.block_variance[pair.metric] * (1.0 - pair.correlation**2) + panel.rounding[pair.metric]
-        )
-    return values, known
 
 
 def _infer(

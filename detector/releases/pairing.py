@@ -1,0 +1,181 @@
+"""Throughput and CPU per operation of one test, told apart into what they say together and what CPU says alone.
+
+A change of throughput by e shows in CPU per operation as -b e (b = 1 where the CPU is what a test waits for), and
+the noise of the two is correlated, often as strongly. With noise covariance S and response a = (1, -b),
+
+    together = w . (throughput, cpu),  w = S^-1 a / (a' S^-1 a)      moves by e, variance 1 / (a' S^-1 a)
+    apart    = cpu + b together                                      does not move by e, and shares no noise with it
+
+(generalised least squares). Whether CPU adds evidence is thus decided by the history itself: where the correlation
+says that CPU is throughput seen from the other side, its weight comes out as zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.compiled import compiled
+from detector.releases.kinds import kind_of
+from detector.releases.panel import Panel
+from detector.robust import MAD
+
+Floats = NDArray[np.float64]
+
+#: Bounds of the correlation of two metrics' noise, and how many pairs of differences the prior (none) weighs.
+MOST_CORRELATION = 0.95
+CORRELATION_WEIGHT = 10.0
+#: Prior of the response b and its weight: so many changes of so many log units.
+RESPONSE = 1.0
+RESPONSE_WEIGHT = 6.0
+RESPONSE_STEP = 0.05
+#: Bounds of the response.
+RESPONSES = (0.0, 1.5)
+#: Only changes this sure teach the response, from at most so many releases on either side.
+SURE = 0.9
+NEAR = 3
+#: P(CPU shows a change beyond what throughput's implies), before the history is asked.
+APART_SHOWS = 0.05
+#: Variance of the log ratio of two estimated standard deviations, times the number of differences behind them.
+RATIO_SCATTER = 2.5
+#: Part of CPU's variance that is never explained by the other.
+LEAST_APART = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """CPU per operation (`cpu`) and throughput (`throughput`) as indices of the panel's metrics."""
+
+    throughput: int
+    cpu: int
+    correlation: float
+    response: float
+    weight: Floats
+    """[servers, tests] weight of CPU in `together`; that of throughput is 1 + response x weight."""
+
+
+def pair_of(panel: Panel, variance: Floats) -> Pair | None:
+    """The panel's pair with weights from `variance` [metrics, servers, tests] of release values; None without one.
+
+    CPU per operation in the field's unit and in ours say the same; the first one listed is taken.
+    """
+    kinds = [kind_of(metric).name for metric in panel.metrics]
+    if "throughput" not in kinds or "cpu" not in kinds:
+        return None
+    q, c = kinds.index("throughput"), kinds.index("cpu")
+    sd = np.sqrt(variance)
+    correlation = _correlation(panel.values[q], panel.values[c], sd[q], sd[c])
+    return Pair(q, c, correlation, RESPONSE, _weight(_ratio(panel, sd[c] / sd[q], q, c), correlation, RESPONSE))
+
+
+def taught(pair: Pair, panel: Panel, variance: Floats, hit: Floats) -> Pair:
+    """`pair` with the response that the sure changes of `hit` [servers, tests, releases] teach."""
+    response = response_of(pair, panel.values, hit)
+    sd = np.sqrt(variance)
+    ratio = _ratio(panel, sd[pair.cpu] / sd[pair.throughput], pair.throughput, pair.cpu)
+    return replace(pair, response=response, weight=_weight(ratio, pair.correlation, response))
+
+
+def _weight(ratio: Floats, correlation: float, response: float) -> Floats:
+    """Weight of CPU in `together` from the ratio of CPU's noise to that of throughput, [servers, tests]."""
+    precision = ratio**2 + 2.0 * response * correlation * ratio + response**2
+    return np.asarray(-(correlation * ratio + response) / np.maximum(precision, 1e-12))
+
+
+def _ratio(panel: Panel, ratio: Floats, q: int, c: int) -> Floats:
+    """`ratio` of every test pulled toward the typical one as far as its scatter is that of an estimate."""
+    both = (panel.counts[q] > 0) & (panel.counts[c] > 0)
+    seen = both.any(axis=-1)
+    if not seen.any():
+        return np.ones_like(ratio)
+    logs = np.log(np.maximum(ratio, 1e-6))
+    typical = float(np.median(logs[seen]))
+    scatter = (MAD * float(np.median(np.abs(logs[seen] - typical)))) ** 2
+    chance = RATIO_SCATTER / max(float(np.median(both.sum(axis=-1)[seen])) - 1.0, 1.0)
+    own = max(0.0, 1.0 - chance / scatter) if scatter > 0 else 0.0
+    return np.exp(typical + own * (logs - typical))
+
+
+def _correlation(throughput: Floats, cpu: Floats, sd_throughput: Floats, sd_cpu: Floats) -> float:
+    """Robust pooled correlation of release-to-release differences: medians of |sum| and |difference|."""
+    x = np.diff(throughput, axis=-1) / sd_throughput[..., None]
+    y = np.diff(cpu, axis=-1) / sd_cpu[..., None]
+    both = np.isfinite(x) & np.isfinite(y)
+    n = int(both.sum())
+    if n < 2:
+        return 0.0
+    plus = float(np.median(np.abs(x + y)[both])) ** 2
+    minus = float(np.median(np.abs(x - y)[both])) ** 2
+    raw = (plus - minus) / max(plus + minus, 1e-300)
+    return float(np.clip(raw * n / (n + CORRELATION_WEIGHT), -MOST_CORRELATION, MOST_CORRELATION))
+
+
+def together(pair: Pair, values: Floats, known: Floats) -> tuple[Floats, Floats]:
+    """`values` and the known part of their variance with the pair's two metrics replaced by together and apart.
+
+    Arrays are [metrics, servers, tests, releases]. Where one of the two is absent the other stays as it is.
+    """
+    q, c = values[pair.throughput], values[pair.cpu]
+    known_q, known_c = known[pair.throughput], known[pair.cpu]
+    weight = pair.weight[..., None]
+    share = 1.0 + pair.response * weight
+    both = np.isfinite(q) & np.isfinite(c)
+    joint = share * q + weight * c
+    shared = pair.correlation * np.sqrt(known_q * known_c)
+    joint_known = share**2 * known_q + weight**2 * known_c + 2.0 * share * weight * shared
+    apart_known = np.maximum(known_c - pair.response**2 * joint_known, LEAST_APART * known_c)
+    values, known = values.copy(), known.copy()
+    values[pair.throughput] = np.where(both, joint, q)
+    values[pair.cpu] = np.where(both, c + pair.response * joint, np.where(np.isfinite(q), np.nan, c))
+    known[pair.throughput] = np.where(both, joint_known, known_q)
+    known[pair.cpu] = np.where(both, apart_known, known_c)
+    return values, known
+
+
+def response_of(pair: Pair, values: Floats, hit: Floats) -> float:
+    """The response b learned from the sure changes: least squares of CPU's steps on throughput's.
+
+    `values` are the original ones [metrics, servers, tests, releases], `hit` is [servers, tests, releases].
+    """
+    products, squares = _products(values[pair.throughput], values[pair.cpu], hit)
+    weight = RESPONSE_WEIGHT * RESPONSE_STEP**2
+    return float(np.clip((weight * RESPONSE - products) / (weight + squares), *RESPONSES))
+
+
+@compiled
+def _add(value: float, sums: Floats, counts: Floats, slot: int) -> None:
+    if not np.isnan(value):
+        sums[slot] += value
+        counts[slot] += 1.0
+
+
+@compiled
+def _products(throughput: Floats, cpu: Floats, hit: Floats) -> tuple[float, float]:
+    """Sums of step(throughput) step(cpu) and of step(throughput)^2 over the sure changes."""
+    products = 0.0
+    squares = 0.0
+    servers, tests, releases = hit.shape
+    for s in range(servers):
+        for t in range(tests):
+            for r in range(1, releases):
+                if hit[s, t, r] <= SURE:
+                    continue
+                sums = np.zeros(4)
+                counts = np.zeros(4)
+                for i in range(r - 1, max(r - NEAR, 0) - 1, -1):
+                    _add(throughput[s, t, i], sums, counts, 0)
+                    _add(cpu[s, t, i], sums, counts, 1)
+                    if hit[s, t, i] > 1.0 - SURE:
+                        break
+                for i in range(r, min(r + NEAR, releases)):
+                    if i > r and hit[s, t, i] > 1.0 - SURE:
+                        break
+                    _add(throughput[s, t, i], sums, counts, 2)
+                    _add(cpu[s, t, i], sums, counts, 3)
+                if counts.min() > 0:
+                    means = sums / counts
+                    products += (means[2] - means[0]) * (means[3] - means[1])
+                    squares += (means[2] - means[0]) ** 2
+    return products, squares
