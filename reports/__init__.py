@@ -1,1 +1,9 @@
-"""History and findings to tables, charts and web pages."""
+"""Reports: history and findings -> tables, charts, web pages.
+
+`build(store, out, settings)` writes the static site; `reports.tables` has the same tables for terminal and Markdown.
+"""
+
+from reports.settings import ReportSettings, load_settings
+from reports.site import BuildReport, build
+
+__all__ = ["BuildReport", "ReportSettings", "build", "load_settings"]

@@ -1,0 +1,53 @@
+"""The Atom feed of findings (RFC 4287). Pure; times come from the history, so the same history gives the same feed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from reports.pages.brief import brief
+from reports.settings import ReportSettings
+from reports.snapshot import Snapshot
+
+ATOM = "http://www.w3.org/2005/Atom"
+#: Entries in the feed: a reader polls it often.
+MAX_ENTRIES = 50
+#: Where a finding has no event yet and no session: a fixed time, since now would change the bytes.
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
+    """Newest first by the last event of each finding; ids are made of finding keys and never change."""
+    ET.register_namespace("", ATOM)
+    root = ET.Element(f"{{{ATOM}}}feed")
+    newest = snapshot.newest or EPOCH
+
+    def add(parent: ET.Element, tag: str, text: str = "", **attributes: Any) -> ET.Element:
+        child = ET.SubElement(parent, f"{{{ATOM}}}{tag}", attributes)
+        child.text = text or None
+        return child
+
+    base = settings.site_url.rstrip("/")
+    add(root, "title", f"{settings.title}: findings")
+    add(root, "id", f"{base}/feed.xml" if base else "urn:pointdrop:findings")
+    add(root, "link", rel="self", href=f"{base}/feed.xml" if base else "feed.xml")
+    add(ET.SubElement(root, f"{{{ATOM}}}author"), "name", settings.title)
+
+    def updated(key: str) -> datetime:
+        events = snapshot.events.get(key, ())
+        return events[-1].at if events else newest
+
+    entries = sorted(snapshot.findings, key=lambda one: (updated(one.key), one.key), reverse=True)[:MAX_ENTRIES]
+    add(root, "updated", max((updated(one.key) for one in entries), default=newest).isoformat())
+    for one in entries:
+        short = brief(one, snapshot.events.get(one.key, ()), snapshot.links.get(one.key, ()))
+        entry = ET.SubElement(root, f"{{{ATOM}}}entry")
+        add(entry, "title", f"{short.shape} {short.title}")
+        add(entry, "id", f"urn:pointdrop:finding:{one.key}")
+        add(entry, "updated", updated(one.key).isoformat())
+        add(entry, "link", href=f"{base}/{short.address}" if base else short.address)
+        add(entry, "category", term=one.kind)
+        add(entry, "summary", f"{short.headline}. {short.groups} ({short.sure})")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

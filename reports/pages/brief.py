@@ -1,0 +1,140 @@
+"""A finding in a line or two, as every page that lists findings shows it. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from history.model import Finding, FindingEvent, IssueLink, Move
+from reports import addresses
+from reports.addresses import LineKey
+from reports.numerals import counted, signed_pct
+
+#: Shape and word of each kind; the shape carries what colour carries.
+SHAPES = {"regression": "▼", "improvement": "▲", "environment": "◆", "drift": "↘"}
+WORDS = {
+    "regression": "slower",
+    "improvement": "faster",
+    "environment": "environment shift",
+    "drift": "slow drift",
+}
+CLASSES = {"regression": "worse", "drift": "worse", "improvement": "better", "environment": "other"}
+#: The metric a headline quotes, the first that moved; throughput is what users feel.
+HEADLINE = ("qps", "ips", "indexed rows/s", "insn/o", "cpu_us/o", "cpu/o", "cpupq")
+
+
+@dataclass(frozen=True)
+class MetricBrief:
+    """What moved in one metric."""
+
+    metric: str
+    moved: int
+    median: str
+    worst: str
+    worst_test: str
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A finding's row in a list."""
+
+    key: str
+    address: str
+    kind: str
+    shape: str
+    css: str
+    dbms: str
+    line: str
+    release: str
+    previous: str
+    unmeasured: tuple[str, ...]
+    title: str
+    metrics: tuple[MetricBrief, ...]
+    headline: str
+    groups: str
+    sure: str
+    tier: str
+    cause: str
+    state: str
+    issue: str
+    lines: tuple[tuple[str, str], ...]
+    """(label, address) of the line pages that show it."""
+
+
+def headline_moves(moves: Sequence[Move]) -> list[Move]:
+    """The moves in the metric a headline quotes."""
+    present = {move.key.metric for move in moves}
+    metric = next((one for one in HEADLINE if one in present), min(present, default=""))
+    return [move for move in moves if move.key.metric == metric]
+
+
+def metric_briefs(moves: Sequence[Move]) -> list[MetricBrief]:
+    """By metric, headline metrics first."""
+    by_metric: dict[str, list[Move]] = {}
+    for move in moves:
+        by_metric.setdefault(move.key.metric, []).append(move)
+    rank = {metric: position for position, metric in enumerate(HEADLINE)}
+    found = []
+    for metric in sorted(by_metric, key=lambda one: (rank.get(one, len(rank)), one)):
+        here = by_metric[metric]
+        worst = max(here, key=lambda move: (abs(move.change_pct), move.key.id))
+        median = statistics.median(move.change_pct for move in here)
+        found.append(MetricBrief(metric, len(here), signed_pct(median), signed_pct(worst.change_pct), worst.key.test))
+    return found
+
+
+def state_of(events: Sequence[FindingEvent]) -> str:
+    """The last thing that happened to a finding, in a word."""
+    return events[-1].event if events else "detected"
+
+
+def headline(finding: Finding) -> str:
+    """`8 tests, median −5.6 %, worst −21.0 % (scan)`."""
+    moves = headline_moves(finding.moves)
+    if not moves:
+        return "no series listed"
+    one = metric_briefs(moves)[0]
+    tests = len({move.key.test for move in moves})
+    if tests == 1:
+        return f"{one.worst_test}: {one.metric} {one.worst}"
+    return f"{counted(tests, 'test')}: {one.metric} median {one.median}, worst {one.worst} ({one.worst_test})"
+
+
+def group_text(finding: Finding) -> str:
+    """`writes 8 of 10, range, part 1 5 of 9` for the headline metric; empty where the finding has no groups."""
+    metric = next(iter(headline_moves(finding.moves)), None)
+    if metric is None:
+        return ""
+    rows = [one for one in finding.groups if one.metric == metric.key.metric]
+    return " · ".join(f"{one.group or 'all tests'}: {one.moved} of {one.tests}" for one in rows)
+
+
+def brief(finding: Finding, events: Sequence[FindingEvent] = (), links: Sequence[IssueLink] = ()) -> Brief:
+    probability = max((move.probability for move in finding.moves), default=0.0)
+    pages = sorted({LineKey.of(move.key) for move in finding.moves})
+    link = links[-1] if links else None
+    return Brief(
+        key=finding.key,
+        address=addresses.of_finding(finding.key),
+        kind=finding.kind,
+        shape=SHAPES[finding.kind],
+        css=CLASSES[finding.kind],
+        dbms=finding.dbms,
+        line=finding.line,
+        release=finding.release,
+        previous=finding.previous,
+        unmeasured=finding.unmeasured,
+        title=f"{finding.dbms} {finding.release}: {WORDS[finding.kind]} than {finding.previous}"
+        if finding.kind in ("regression", "improvement")
+        else f"{finding.dbms} {finding.release}: {WORDS[finding.kind]}",
+        metrics=tuple(metric_briefs(finding.moves)),
+        headline=headline(finding),
+        groups=group_text(finding),
+        sure=f"{finding.tier}, probability {probability:.3f}".replace("1.000", "> 0.999"),
+        tier=finding.tier,
+        cause=finding.cause,
+        state=state_of(events),
+        issue=link.url if link else "",
+        lines=tuple((f"{page.title} · {page.where}", addresses.of_line(page)) for page in pages),
+    )

@@ -1,0 +1,203 @@
+"""The finding page: what moved, by how much, how sure, why, and how to see it again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from history.model import Finding, FunctionChange, Move
+from reports import addresses
+from reports.addresses import LineKey
+from reports.numerals import grouped, signed_pct
+from reports.pages.brief import HEADLINE, Brief, brief, headline_moves
+from reports.peroperation import ABSENT, PerOperation, of_series
+from reports.settings import ReportSettings
+from reports.snapshot import Snapshot
+
+#: Tests whose per-operation table is on the page: those that moved most.
+PER_OPERATION_TESTS = 3
+#: Functions in the table and boxes in the picture of one test.
+MAX_FUNCTIONS = 25
+#: Effects in the chart: past this a chart is unreadable, the table has all.
+MAX_EFFECTS = 60
+
+
+def move_order(move: Move) -> tuple[int, float, str]:
+    """Headline metrics first, the largest change first."""
+    metric = move.key.metric
+    return HEADLINE.index(metric) if metric in HEADLINE else len(HEADLINE), -abs(move.change_pct), move.key.id
+
+
+def css_of(move: Move) -> str:
+    return {"regression": "worse", "improvement": "better"}.get(move.direction, "other")
+
+
+def move_rows(moves: Sequence[Move], settings: ReportSettings) -> list[dict[str, Any]]:
+    return [
+        {
+            "test": move.key.test,
+            "group": move.group,
+            "metric": move.key.metric,
+            "title": settings.title_of(move.key.metric),
+            "where": f"{move.key.server} · {move.key.config}",
+            "href": f"{addresses.of_test(LineKey.of(move.key), move.key.test)}"
+            f"?metric={addresses.part(move.key.metric).replace('~', '%7E')}",
+            "before": grouped(move.before),
+            "after": grouped(move.after),
+            "change": signed_pct(move.change_pct, 2),
+            "interval": f"{signed_pct(move.low_pct, 2)} to {signed_pct(move.high_pct, 2)}",
+            "css": css_of(move),
+            "probability": f"{move.probability:.3f}",
+            "q": "" if move.q_value is None else f"{move.q_value:.2g}",
+            "noise": f"{move.noise_pct:.2f} %",
+            "mde": f"{move.mde_pct:.2f} %",
+            "blocks": f"{move.blocks_before} / {move.blocks_after}",
+            "warnings": move.warnings,
+        }
+        for move in moves
+    ]
+
+
+def effects(moves: Sequence[Move]) -> dict[str, Any]:
+    """What the effects chart draws."""
+    metrics = {move.key.metric for move in moves}
+    places = {(move.key.server, move.key.config) for move in moves}
+    return {
+        "effects": [
+            {
+                "name": " ".join(
+                    (
+                        move.key.test,
+                        *([move.key.metric] if len(metrics) > 1 else []),
+                        *([move.key.server, move.key.config] if len(places) > 1 else []),
+                    )
+                ),
+                "change": move.change_pct,
+                "low": move.low_pct,
+                "high": move.high_pct,
+                "kind": css_of(move),
+            }
+            for move in moves[:MAX_EFFECTS]
+        ]
+    }
+
+
+def function_tables(changes: Sequence[FunctionChange]) -> list[dict[str, Any]]:
+    """By test: the functions whose cost changed most, and the picture of both releases."""
+    found = []
+    for test, here in groupby(sorted(changes, key=lambda one: one.test), key=lambda one: one.test):
+        rows = sorted(here, key=lambda one: (-abs(one.after - one.before), one.function))
+        found.append(
+            {
+                "test": test,
+                "rows": [
+                    {
+                        "function": one.function,
+                        "before": grouped(one.before),
+                        "after": grouped(one.after),
+                        "change": f"{one.after - one.before:+,.0f}".replace("-", "−"),
+                        "percent": "new" if one.before == 0 else signed_pct(100 * (one.after / one.before - 1)),
+                        "css": "worse" if one.after > one.before else "better" if one.after < one.before else "",
+                    }
+                    for one in rows[:MAX_FUNCTIONS]
+                ],
+                "left": max(0, len(rows) - MAX_FUNCTIONS),
+                "flame": rows,
+            }
+        )
+    return found
+
+
+def flame(changes: Sequence[FunctionChange], before: str, after: str) -> dict[str, Any]:
+    """Two bars, a box a function in the same order in both, as wide as its instructions per operation.
+
+    The order is that of cost, so that the eye compares box with box; the colour is the change as a share of the total.
+    """
+    boxes = sorted(changes, key=lambda one: (-max(one.before, one.after), one.function))[:MAX_FUNCTIONS]
+    total = sum(one.before for one in boxes) or sum(one.after for one in boxes) or 1.0
+    rows = []
+    for row, side in ((before, "before"), (after, "after")):
+        at = 0.0
+        for one in boxes:
+            width = float(getattr(one, side))
+            if width > 0:
+                rows.append(
+                    {
+                        "row": row,
+                        "function": one.function,
+                        "from": at,
+                        "to": at + width,
+                        "insn": width,
+                        "change": one.after - one.before,
+                        "share": 100 * (one.after - one.before) / total,
+                    }
+                )
+            at += width
+    return {"flame": rows}
+
+
+def per_operation_tables(finding: Finding, snapshot: Snapshot) -> list[tuple[str, PerOperation]]:
+    """Absolute and relative values of the two releases, of the tests that moved most."""
+    wanted: dict[tuple[LineKey, str], None] = {}
+    for move in sorted(headline_moves(finding.moves), key=move_order):
+        wanted.setdefault((LineKey.of(move.key), move.key.test))
+    found = []
+    for key, test in list(wanted)[:PER_OPERATION_TESTS]:
+        series = [one for one in snapshot.lines.get(key, ()) if one.key.test == test]
+        if series:
+            found.append((f"{test}, {key.where}", of_series(series, (finding.previous, finding.release))))
+    return found
+
+
+def commands(finding: Finding, moves: Sequence[Move]) -> list[tuple[str, str]]:
+    """What to type: (why, command)."""
+    found = [("Measure both releases again, blocks interleaved", f"pointdrop repeat {finding.key}")]
+    if moves:
+        found.append(("Show how the detector came to it", f"pointdrop explain '{moves[0].key.id}'"))
+    if finding.kind == "regression":
+        found.append(("Narrow it down to a release, then to a commit", f"pointdrop bisect {finding.key}"))
+    return found
+
+
+def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
+    """Everything `finding.html` shows."""
+    events, links = snapshot.events.get(finding.key, ()), snapshot.links.get(finding.key, ())
+    short: Brief = brief(finding, events, links)
+    moves = sorted(finding.moves, key=move_order)
+    lead = headline_moves(finding.moves)
+    functions = function_tables(finding.functions)
+    return {
+        "finding": finding,
+        "brief": short,
+        "moves": move_rows(moves, settings),
+        "effects": effects(moves),
+        "groups": [
+            {
+                "server": one.server,
+                "metric": one.metric,
+                "group": one.group or "all tests",
+                "moved": f"{one.moved} of {one.tests}",
+                "median": signed_pct(one.median_pct),
+                "worst": signed_pct(one.worst_pct),
+                "worst_test": one.worst_test,
+            }
+            for one in finding.groups
+        ],
+        "noise": f"{max((move.noise_pct for move in lead), default=0):.2f} %",
+        "mde": f"{max((move.mde_pct for move in lead), default=0):.2f} %",
+        "per_operation": per_operation_tables(finding, snapshot),
+        "absent": ABSENT,
+        "functions": [{**one, "flame": flame(one["flame"], finding.previous, finding.release)} for one in functions],
+        "events": events,
+        "links": links,
+        "commands": commands(finding, moves),
+        "remarks": [
+            one
+            for one in settings.annotations
+            if one.dbms == finding.dbms
+            and one.release in (finding.release, finding.previous, *finding.unmeasured)
+            and one.line in ("", finding.line)
+        ],
+        "stem": addresses.stem_of_finding(finding.key).rsplit("/", 1)[1],
+    }

@@ -1,0 +1,254 @@
+"""The line page: one heat table a view, the chart of group medians above it, the findings of the line. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from history.model import Better, Series
+from reports import addresses
+from reports.addresses import LineKey
+from reports.annotations import Annotation, place
+from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
+from reports.noise import release_noise
+from reports.pages.brief import Brief, brief
+from reports.relative import colour_step
+from reports.settings import MAX_HEAT_CELLS, ReportSettings
+from reports.snapshot import Snapshot
+from reports.spark import spark
+from reports.views import offered
+
+ABSENT = "–"
+#: Releases that a mark's label needs to its right before the next label may stand on the same line.
+LABEL_ROOM = 3.5
+MAX_LABEL_ROWS = 3
+#: Standard deviations of a series within which a heat cell stays uncoloured.
+QUIET_SIGMAS = 2.0
+#: Where ratios may be infinite (x/0), a chart has no place for them.
+_CHARTABLE = math.isfinite
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell as the template prints it."""
+
+    text: str
+    css: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """One release in the head of a table."""
+
+    version: str
+    released: str
+    marks: tuple[Brief, ...]
+
+
+def cell(ratio: float | None, better: Better, decimals: int, smallest: float, extra: str = "") -> Cell:
+    """`0.94` with its colour class: `w1`..`w5` worse, `b1`..`b5` better."""
+    if ratio is None:
+        return Cell(ABSENT, "na")
+    if not math.isfinite(ratio):
+        return Cell("inf", f"w5{extra}" if better == "lower" else f"b5{extra}")
+    step = colour_step(ratio, better, smallest)
+    shade = f"w{-step}" if step < 0 else f"b{step}" if step else ""
+    return Cell(f"{ratio:.{decimals}f}", f"{shade}{extra}".strip())
+
+
+def row_cells(row: Row, decimals: int) -> list[Cell]:
+    return [
+        cell(ratio, row.better, decimals, row.quiet_pct, " cp" if position in row.marks else "")
+        for position, ratio in enumerate(row.ratios())
+    ]
+
+
+def group_cells(group: Group, decimals: int) -> list[Cell]:
+    return [cell(ratio, group.better, decimals, group.quiet_pct) for ratio in group.medians]
+
+
+def columns(table: HeatTable, series: Sequence[Series], briefs: Sequence[Brief]) -> list[Column]:
+    dates = {point.version: point.released for one in series for point in one.points if point.released}
+    return [
+        Column(
+            version,
+            dates[version].strftime("%Y-%m") if version in dates else "",
+            tuple(one for one in briefs if one.release == version),
+        )
+        for version in table.versions
+    ]
+
+
+def notes(
+    annotations: Sequence[Annotation], key: LineKey, versions: Sequence[str], test: str = ""
+) -> list[dict[str, Any]]:
+    """Annotations of one chart: where, what, and the address of more."""
+    found = []
+    for one in annotations:
+        if one.test and one.test != test:
+            continue
+        position = place(one, key.dbms, key.line, versions)
+        if position is not None:
+            found.append({"p": position, "text": one.text, "url": one.url, "release": one.release})
+    found.sort(key=lambda note: (note["p"], note["text"]))
+    return [{**note, "label": chr(ord("a") + i % 26)} for i, note in enumerate(found)]
+
+
+def stacked(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Labels of neighbouring marks start one line lower each."""
+    marks = sorted(marks, key=lambda mark: mark["p"])
+    row = 0
+    for i, mark in enumerate(marks):
+        row = row + 1 if i and mark["p"] - marks[i - 1]["p"] < LABEL_ROOM and row < MAX_LABEL_ROWS else 0
+        mark["label"] = [""] * row + [mark["label"]]
+    return marks
+
+
+def chart_data(table: HeatTable, briefs: Sequence[Brief], remarks: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the chart of group medians draws: one row a (group, release), the findings, the annotations."""
+    whole = overall(table)
+    groups = list(table.groups) if len(table.groups) > 1 else []
+    if whole:
+        groups.append(Group(f"all {len(table.rows)} tests", whole.better, whole.rows, whole.medians))
+    medians = [
+        {"g": one.name, "p": position, "v": table.versions[position], "r": ratio}
+        for one in groups
+        for position, ratio in enumerate(one.medians)
+        if ratio is not None and _CHARTABLE(ratio)
+    ]
+    marks = [
+        {"p": table.versions.index(one.release) - 0.5, "label": f"{one.shape} {one.release}", "kind": one.css}
+        for one in briefs
+        if one.release in table.versions
+    ]
+    return {"names": list(table.versions), "medians": medians, "marks": stacked(marks), "notes": remarks}
+
+
+def script_data(table: HeatTable) -> dict[str, Any]:
+    """What the page's script needs to recompute the table against another base: absolute values by row."""
+    whole = overall(table)
+    return {
+        "id": table.view.id,
+        "decimals": table.view.decimals,
+        "base": table.base,
+        "quiet": whole.quiet_pct if whole else 0.0,
+        "versions": list(table.versions),
+        "groups": [
+            {
+                "better": group.better,
+                "quiet": group.quiet_pct,
+                "rows": [
+                    {
+                        "better": row.better,
+                        "quiet": row.quiet_pct,
+                        "base": row.base,
+                        "values": list(row.values),
+                    }
+                    for row in group.rows
+                ],
+            }
+            for group in table.groups
+        ],
+    }
+
+
+def view_context(
+    key: LineKey, series: Sequence[Series], table: HeatTable, briefs: Sequence[Brief], settings: ReportSettings
+) -> dict[str, Any]:
+    whole = overall(table)
+    decimals = table.view.decimals
+    remarks = notes(settings.annotations, key, table.versions)
+    return {
+        "view": table.view,
+        "table": table,
+        "base": table.versions[table.base] if table.versions else "",
+        "columns": columns(table, series, briefs),
+        "overall": group_cells(whole, decimals) if whole else [],
+        "groups": [
+            {
+                "name": group.name,
+                "count": len(group.rows),
+                "cells": group_cells(group, decimals),
+                "spark": spark(group.medians),
+                "rows": [
+                    {
+                        "test": row.test,
+                        "href": addresses.of_test(key, row.test).rsplit("/", 1)[1],
+                        "metric": row.metric,
+                        "own_base": row.base != table.base,
+                        "regressed": any(mark.direction == "regression" for mark in row.marks.values()),
+                        "cells": row_cells(row, decimals),
+                        "spark": spark(row.ratios()),
+                    }
+                    for row in group.rows
+                ],
+            }
+            for group in table.groups
+        ],
+        "chart": chart_data(table, briefs, remarks),
+        "script": script_data(table),
+        "notes": remarks,
+    }
+
+
+def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
+    """Everything `line.html` shows."""
+    series = snapshot.lines[key]
+    findings = snapshot.findings_of(key)
+    here = [(one, [move for move in one.moves if LineKey.of(move.key) == key]) for one in findings]
+    briefs = [
+        brief(
+            one.model_copy(update={"moves": tuple(moves)}),
+            snapshot.events.get(one.key, ()),
+            snapshot.links.get(one.key, ()),
+        )
+        for one, moves in here
+    ]
+    marks = marks_of(findings)
+    views = offered(series)
+    budget = MAX_HEAT_CELLS // max(1, len(views))
+    tables = [heat_table(series, view, marks=marks, order=settings.order, max_cells=budget) for view in views]
+    by_release = sorted(briefs, key=lambda one: _position(tables, one.release), reverse=True)
+    return {
+        "key": key,
+        "findings": by_release,
+        "views": [view_context(key, series, table, _on(briefs, findings, table), settings) for table in tables],
+        "tests": len({one.key.test for one in series}),
+        "releases": len({point.version for one in series for point in one.points}),
+        "newest": newest_block(snapshot, key),
+        "insert": False,
+        "siblings": [
+            (f"{other.where}", addresses.of_line(other))
+            for other in snapshot.lines
+            if other[:2] == key[:2] and other != key
+        ],
+    }
+
+
+def _on(briefs: Sequence[Brief], findings: Sequence[Any], table: HeatTable) -> list[Brief]:
+    """Findings that move a series of this table: a QPS finding is not marked on the instructions view."""
+    shown = {mark.finding for row in table.rows for mark in row.marks.values()}
+    return [one for one in briefs if one.key in shown]
+
+
+def _position(tables: Sequence[HeatTable], version: str) -> int:
+    return max((table.versions.index(version) for table in tables if version in table.versions), default=-1)
+
+
+def quiet_pct(series: Series, settings: ReportSettings) -> float:
+    """What a cell of this series must pass to get a colour: the metric's smallest change, and twice its noise."""
+    return max(settings.smallest_pct(series.key.metric), QUIET_SIGMAS * (release_noise(series) or 0.0))
+
+
+def newest_block(snapshot: Snapshot, key: LineKey) -> str:
+    """When the newest block of this line's DBMS, server, config and benchmark ended, or empty."""
+    times = [
+        one.ended
+        for one in snapshot.ran
+        if one.ended
+        and (one.run.release.dbms, one.session.server, one.run.config, one.run.benchmark)
+        == (key.dbms, key.server, key.config, key.benchmark)
+    ]
+    return max(times).isoformat(timespec="minutes") if times else ""

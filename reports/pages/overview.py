@@ -1,0 +1,164 @@
+"""The overview: what changed, how every line stands, what ran last and what did not. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from reports import addresses
+from reports.addresses import LineKey
+from reports.heat import HeatTable, heat_table, overall
+from reports.numerals import signed_pct
+from reports.pages.brief import Brief, brief
+from reports.relative import gain
+from reports.settings import ReportSettings
+from reports.snapshot import Ran, Snapshot
+from reports.spark import spark
+from reports.views import offered
+
+#: Findings on the overview; the findings page has all.
+MAX_FINDINGS = 30
+#: Nightlies make this page stale after so many days.
+STALE_DAYS = 3
+#: Sessions shown in full.
+SESSIONS = 5
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """One line in the overview's table."""
+
+    key: LineKey
+    address: str
+    releases: int
+    tests: int
+    newest: str
+    view: str
+    step: str
+    step_css: str
+    total: str
+    total_css: str
+    base: str
+    spark: str
+    findings: int
+    regressions: int
+
+
+def css_of(ratio: float | None, table: HeatTable, smallest: float) -> str:
+    if ratio is None or not table.rows:
+        return ""
+    size = gain(ratio, table.rows[0].better)
+    return "" if abs(size) < smallest / 100 else "better" if size > 0 else "worse"
+
+
+def step_ratio(table: HeatTable) -> float | None:
+    """Median over tests of newest release / the release before; None where no test has both."""
+    ratios = [
+        row.values[-1] / row.values[-2]
+        for row in table.rows
+        if len(row.values) > 1 and row.values[-1] is not None and row.values[-2]
+    ]
+    return statistics.median(ratios) if ratios else None
+
+
+def line_row(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> LineRow | None:
+    """None for a line without any of the metrics a view shows."""
+    series = snapshot.lines[key]
+    views = offered(series)
+    if not views:
+        return None
+    table = heat_table(series, views[0], order=settings.order)
+    whole = overall(table)
+    medians = whole.medians if whole else ()
+    smallest = min((settings.smallest_pct(row.metric) for row in table.rows), default=1.0)
+    step, total = step_ratio(table), medians[-1] if medians else None
+    findings = snapshot.findings_of(key)
+    return LineRow(
+        key=key,
+        address=addresses.of_line(key),
+        releases=len(table.versions),
+        tests=len(table.rows),
+        newest=table.versions[-1],
+        view=views[0].title,
+        step="" if step is None else signed_pct(100 * (step - 1)),
+        step_css=css_of(step, table, smallest),
+        total="" if total is None else f"{total:.{views[0].decimals}f}",
+        total_css=css_of(total, table, smallest),
+        base=table.versions[table.base],
+        spark=spark(medians),
+        findings=len(findings),
+        regressions=sum(one.kind in ("regression", "drift") for one in findings),
+    )
+
+
+def line_order(row: LineRow) -> tuple[bool, LineKey]:
+    """Steps between majors first: the picture a newcomer understands."""
+    return row.key.line != "majors", row.key
+
+
+def all_briefs(snapshot: Snapshot) -> list[Brief]:
+    return [brief(one, snapshot.events.get(one.key, ()), snapshot.links.get(one.key, ())) for one in snapshot.findings]
+
+
+def session_rows(snapshot: Snapshot, count: int | None = None) -> list[dict[str, Any]]:
+    """Newest sessions with what ran, and what did not and why."""
+    found = []
+    for session in snapshot.sessions[:count]:
+        runs = [one for one in snapshot.ran if one.session.id == session.id]
+        statuses: Counter[str] = Counter()
+        for one in runs:
+            statuses.update(one.statuses)
+        found.append(
+            {
+                "session": session,
+                "runs": runs,
+                "releases": list(dict.fromkeys(one.run.release.name for one in runs)),
+                "ok": statuses["ok"],
+                "noisy": statuses["noisy"],
+                "failed": statuses["failed"],
+            }
+        )
+    return found
+
+
+def did_not_run(runs: list[Ran]) -> list[dict[str, Any]]:
+    """Runs with blocks that do not count: release, how many, why."""
+    return [
+        {
+            "name": one.run.release.name,
+            "config": one.run.config,
+            "benchmark": one.run.benchmark,
+            "lane": one.run.lane,
+            "blocks": count,
+            "reason": reason,
+        }
+        for one in runs
+        for reason, count in one.reasons.items()
+    ]
+
+
+def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
+    """Everything `overview.html` shows."""
+    lines = [row for key in snapshot.lines if (row := line_row(key, snapshot, settings))]
+    briefs = all_briefs(snapshot)
+    sessions = session_rows(snapshot, SESSIONS)
+    latest = [one for one in snapshot.ran if sessions and one.session.id == sessions[0]["session"].id]
+    newest = snapshot.newest
+    releases = {(one.run.release.dbms, one.run.release.version) for one in snapshot.ran}
+    fresh = {one.run.release.name for one in latest}
+    return {
+        "newest": newest.isoformat(timespec="minutes") if newest else "",
+        "stale_days": STALE_DAYS,
+        "blocks": sum(sum(one.statuses.values()) for one in snapshot.ran),
+        "releases": len(releases),
+        "series": sum(len(series) for series in snapshot.lines.values()),
+        "findings": briefs[:MAX_FINDINGS],
+        "more": max(0, len(briefs) - MAX_FINDINGS),
+        "regressions": sum(one.kind in ("regression", "drift") for one in briefs),
+        "fresh": [one for one in briefs if f"{one.dbms} {one.release}" in fresh],
+        "lines": sorted(lines, key=line_order),
+        "sessions": sessions,
+        "missing": did_not_run(latest),
+    }

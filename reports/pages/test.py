@@ -1,0 +1,175 @@
+"""The test page: one section a metric, with the step chart, its table, and the field's per-operation table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from history.model import Point, Series
+from reports import addresses
+from reports.addresses import LineKey
+from reports.heat import Mark, marks_of
+from reports.numerals import grouped, signed_pct
+from reports.pages.brief import CLASSES, SHAPES
+from reports.pages.line import notes, stacked
+from reports.peroperation import ABSENT, column_order, of_series
+from reports.relative import change_pct, gain, level, relative_text
+from reports.settings import ReportSettings
+from reports.snapshot import Snapshot
+from reports.steps import Step, steps
+
+#: Blocks of one release are spread over this much of its column, so that equal values stay visible.
+STRIP_WIDTH = 0.44
+#: Metrics whose section comes first, in this order; the others follow as in the per-operation table.
+FIRST = ("qps", "ips", "indexed rows/s", "insn/o", "cpu_us/o", "cpu/o", "cpupq")
+
+
+def metric_order(series: Sequence[Series]) -> list[Series]:
+    """The best-covered of the leading metrics first, then the rest in the field's order."""
+    cover = {one.key.metric: len(one.points) for one in series}
+    other = column_order(one.key.metric for one in series)
+
+    def rank(one: Series) -> tuple[int, int, int]:
+        name = one.key.metric
+        if name in FIRST:
+            return 0, -cover[name], FIRST.index(name)
+        return 1, 0, other.index(name)
+
+    return sorted(series, key=rank)
+
+
+def strip(point: Point, position: int) -> list[float]:
+    """x of every block of a release, evenly over its column."""
+    count = len(point.values)
+    return [position + STRIP_WIDTH * ((i + 0.5) / count - 0.5) for i in range(count)]
+
+
+def epochs(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Where the set of host fingerprints of one release differs from that of the release before."""
+    found = []
+    for position in range(1, len(points)):
+        before = {(block.host, block.epoch) for block in points[position - 1].values}
+        now = {(block.host, block.epoch) for block in points[position].values}
+        if now and before and not now & before:
+            hosts = ", ".join(sorted({host for host, _ in now}))
+            found.append({"p": position - 0.5, "text": f"other machine or setting from here: {hosts}"})
+    return found
+
+
+def chart_data(
+    series: Series, marks: Mapping[str, Mark], kinds: Mapping[str, str], remarks: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What the step chart draws; positions count the releases of this series."""
+    points = [point for point in series.points if point.values]
+    return {
+        "names": [point.version for point in points],
+        "points": [
+            {"p": i, "v": point.version, "y": level(point), "n": len(point.values)} for i, point in enumerate(points)
+        ],
+        "blocks": [
+            {"x": x, "v": point.version, "y": block.value, "s": block.session_id}
+            for i, point in enumerate(points)
+            for x, block in zip(strip(point, i), point.values, strict=True)
+        ],
+        "steps": [
+            {"from": one.start - 0.5, "to": one.end + 0.5, "level": one.level, "low": one.low, "high": one.high}
+            for one in steps(series, marks)
+        ],
+        "marks": stacked(
+            [
+                {
+                    "p": i - 0.5,
+                    "label": f"{SHAPES[kinds[mark.finding]]} {signed_pct(mark.change_pct)}",
+                    "kind": CLASSES[kinds[mark.finding]],
+                }
+                for i, point in enumerate(points)
+                if (mark := marks.get(point.version))
+            ]
+        ),
+        "epochs": epochs(points),
+        "notes": remarks,
+    }
+
+
+def _direction(series: Series, value: float, base: float) -> str:
+    """CSS class of a change worth a second look; small ones stay plain."""
+    size = gain(value / base, series.better) if base and value > 0 else 0.0
+    return "" if abs(size) < 0.01 else "better" if size > 0 else "worse"
+
+
+def rows(series: Series, marks: Mapping[str, Mark], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The table below the chart: one row a release."""
+    points = [point for point in series.points if point.values]
+    stretches = steps(series, marks)
+    found = []
+    for i, point in enumerate(points):
+        here = next(one for one in stretches if one.start <= i <= one.end)
+        value, first = level(point), level(points[0])
+        previous = level(points[i - 1]) if i else None
+        mark = marks.get(point.version)
+        found.append(
+            {
+                "version": point.version,
+                "released": point.released.isoformat() if point.released else "",
+                "blocks": len(point.values),
+                "value": grouped(value),
+                "spread": _spread(point),
+                "relative": relative_text(value, first, 3),
+                "change": signed_pct(change_pct(value, previous)) if previous is not None else "",
+                "change_css": _direction(series, value, previous) if previous is not None else "",
+                "step": grouped(here.level) if here.start == i else "",
+                "interval": _interval(here) if here.start == i else "",
+                "span": here.end - here.start + 1 if here.start == i else 0,
+                "mark": mark,
+                "mark_text": f"{SHAPES[kinds[mark.finding]]} {signed_pct(mark.change_pct)}" if mark else "",
+                "mark_css": CLASSES[kinds[mark.finding]] if mark else "",
+                "mark_href": addresses.of_finding(mark.finding) if mark else "",
+            }
+        )
+    return found
+
+
+def _spread(point: Point) -> str:
+    values = [block.value for block in point.values]
+    return f"{grouped(min(values))} to {grouped(max(values))}" if len(values) > 1 else ""
+
+
+def _interval(step: Step) -> str:
+    return "" if step.low is None or step.high is None else f"{grouped(step.low)} to {grouped(step.high)}"
+
+
+def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
+    """Everything `test.html` shows."""
+    series = metric_order([one for one in snapshot.lines[key] if one.key.test == test])
+    findings = snapshot.findings_of(key)
+    marks = marks_of(findings)
+    kinds = {one.key: one.kind for one in findings}
+    versions = list(dict.fromkeys(point.version for one in series for point in one.points))
+    position = {point.version: point.position for one in series for point in one.points}
+    table = of_series(series, sorted(versions, key=lambda version: position[version]))
+    sections = []
+    for one in series:
+        here = marks.get(one.key.id, {})
+        names = [point.version for point in one.points if point.values]
+        sections.append(
+            {
+                "metric": one.key.metric,
+                "title": settings.title_of(one.key.metric),
+                "unit": one.unit,
+                "better": one.better,
+                "chart": chart_data(one, here, kinds, notes(settings.annotations, key, names, test)),
+                "rows": rows(one, here, kinds),
+                "id": addresses.part(one.key.metric),
+                "command": f"pointdrop explain '{one.key.id}'",
+            }
+        )
+    return {
+        "key": key,
+        "test": test,
+        "group": series[0].group,
+        "sql": settings.tests[test].sql if test in settings.tests else "",
+        "sections": sections,
+        "per_operation": table,
+        "absent": ABSENT,
+        "stem": addresses.stem_of_test(key, test).rsplit("/", 1)[1],
+    }

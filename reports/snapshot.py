@@ -1,0 +1,106 @@
+"""Everything a site is built from, read from the history once. Pages are pure functions of it.
+
+Functions, plans and per-second samples are large and few pages show them, so they are read when a page needs them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from history.model import Block, Finding, FindingEvent, IssueLink, Run, Series, Session
+from reports.addresses import LineKey
+
+if TYPE_CHECKING:
+    from history.store import Store
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run and what became of its blocks."""
+
+    run: Run
+    session: Session
+    statuses: Mapping[str, int]
+    """Blocks by status."""
+    reasons: Mapping[str, int]
+    """Blocks by reason, of those that are not ok."""
+    ended: datetime | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A history as pages see it, in an order that does not depend on the order of arrival."""
+
+    lines: Mapping[LineKey, tuple[Series, ...]]
+    findings: tuple[Finding, ...] = ()
+    events: Mapping[str, tuple[FindingEvent, ...]] = field(default_factory=dict)
+    links: Mapping[str, tuple[IssueLink, ...]] = field(default_factory=dict)
+    ran: tuple[Ran, ...] = ()
+    """By start of session, newest first, then by release."""
+
+    @property
+    def sessions(self) -> list[Session]:
+        """Newest first."""
+        return list({one.session.id: one.session for one in self.ran}.values())
+
+    @property
+    def newest(self) -> datetime | None:
+        """When the newest block ended: the stamp of the site."""
+        return max((one.ended for one in self.ran if one.ended), default=None)
+
+    def findings_of(self, key: LineKey) -> list[Finding]:
+        """Findings with a moved series on this line page."""
+        return [one for one in self.findings if any(LineKey.of(move.key) == key for move in one.moves)]
+
+
+def ran(run: Run, session: Session, blocks: Iterable[Block]) -> Ran:
+    """Fold the blocks of one run."""
+    statuses: dict[str, int] = defaultdict(int)
+    reasons: dict[str, int] = defaultdict(int)
+    ended = None
+    for block in blocks:
+        statuses[block.status] += 1
+        if block.status != "ok":
+            reasons[block.reason or block.status] += 1
+        ended = block.ended if ended is None else max(ended, block.ended)
+    return Ran(run, session, dict(sorted(statuses.items())), dict(sorted(reasons.items())), ended)
+
+
+def grouped_by_line(series: Iterable[Series]) -> dict[LineKey, tuple[Series, ...]]:
+    """Series by the line page that shows them; pages and tests in the order of their names."""
+    found: dict[LineKey, list[Series]] = defaultdict(list)
+    for one in series:
+        if one.points:
+            found[LineKey.of(one.key)].append(one)
+    return {key: tuple(sorted(found[key], key=lambda one: (one.key.test, one.key.metric))) for key in sorted(found)}
+
+
+def finding_order(finding: Finding) -> tuple[int, int, float, str]:
+    """What a reader should see first: confirmed regressions, the largest first."""
+    kinds = ("regression", "drift", "improvement", "environment")
+    tiers = ("confirmed", "provisional", "unconfirmed")
+    worst = max((abs(move.change_pct) for move in finding.moves), default=0.0)
+    return tiers.index(finding.tier), kinds.index(finding.kind), -worst, finding.key
+
+
+def newest_first(rows: Sequence[Ran]) -> tuple[Ran, ...]:
+    by_release = sorted(rows, key=lambda one: (one.run.release.dbms, one.run.release.version, one.run.id))
+    return tuple(sorted(by_release, key=lambda one: (one.session.started, one.session.id), reverse=True))
+
+
+def read(store: Store) -> Snapshot:
+    """The whole history, once."""
+    sessions = {session.id: session for session in store.sessions()}
+    rows = [ran(run, sessions[run.session_id], store.blocks(run.id)) for run in store.runs()]
+    findings = sorted(store.findings(), key=finding_order)
+    return Snapshot(
+        lines=grouped_by_line(store.series()),
+        findings=tuple(findings),
+        events={one.key: tuple(store.events(one.key)) for one in findings},
+        links={one.key: tuple(store.links(one.key)) for one in findings},
+        ran=newest_first(rows),
+    )
