@@ -27,7 +27,8 @@ def _cell(text: str) -> str:
 
 def _usage(names: list[str], command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    words = [p.make_metavar(command.make_context("", [], resilient_parsing=True)) for p in arguments]
+    context = command.make_context("", [], resilient_parsing=True)
+    words = [word for argument in arguments for word in argument.get_usage_pieces(context)]
     options = ["[OPTIONS]"] if len(command.params) > len(arguments) else []
     return " ".join([*names, *options, *words])
 

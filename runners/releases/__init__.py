@@ -3,6 +3,7 @@
 `Catalogue` is the way in; `Installed` is what comes out. See docs/releases.md.
 """
 
+from runners.releases.cache import parse_size
 from runners.releases.catalogue import Catalogue, ReleaseState
 from runners.releases.errors import (
     BuildFailed,
@@ -33,4 +34,5 @@ __all__ = [
     "UnknownRelease",
     "UnsafeArchive",
     "Unverifiable",
+    "parse_size",
 ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,9 +27,25 @@ import psutil
 from filelock import FileLock
 
 from runners.releases.archives import remove_tree, seal
+from runners.releases.errors import BadSize
 
 #: Kept at most, unless the caller says otherwise; a year of nightlies of four DBMS is about 15 GiB.
 BOUND_BYTES = 30 << 30
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+
+def parse_size(text: str) -> int:
+    """Bytes in a size people write; ReleaseError names what is allowed.
+
+    >>> parse_size("10GiB"), parse_size("1.5 M"), parse_size("0")
+    (10737418240, 1572864, 0)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise BadSize(f"{text!r} is no size; write a number and KiB, MiB, GiB or TiB, such as 10GiB")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,21 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from filelock import FileLock
-
 from history.model import Release
 from history.versions import line_of, version_key
 from runners.releases.cache import BOUND_BYTES, Cache
-from runners.releases.errors import DigestMismatch, NotRunnable, SourceUnavailable, UnknownRelease
+from runners.releases.errors import DigestMismatch, NotRunnable, ReleaseError, SourceUnavailable, UnknownRelease
 from runners.releases.installed import Installed, tree_digests
-from runners.releases.manifest import Manifest, Pin, load_manifest, manifest_path
+from runners.releases.manifest import Manifest, Pin, add_pins, load_manifest, manifest_path
 from runners.releases.opening import open_source
-from runners.releases.sources import Download, Offer, Part, Source, SourceSettings
+from runners.releases.pins import LocalPins, write_atomically
+from runners.releases.sources import Download, Offer, Part, Source, SourceSettings, part_of
 
-State = Literal["pinned", "new", "withdrawn", "not_runnable"]
+#: Changed files of a release that are named one by one.
+SHOWN_FILES = 10
+
+#: `gone`: pinned, but the source no longer has those bytes and they are not in the cache.
+State = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ class Catalogue:
 
     def __init__(self, configs: Path, state: Path, offline: bool = False, bound_bytes: int = BOUND_BYTES) -> None:
         self._configs = configs
-        self._state = state
         self._offline = offline
+        self._pins = LocalPins(state / "releases" / "pins.json")
         self.cache = Cache(state / "cache", bound_bytes)
         self.warnings: builtins.list[str] = []
         """What could not be done, as sentences; grows with every call."""
@@ -87,7 +90,7 @@ class Catalogue:
         """Every release known without asking anybody, in version order, with its state."""
         manifest = self.manifest(dbms)
         known: dict[str, ReleaseState] = {}
-        for pin in (*manifest.release, *self._local_pins(dbms)):
+        for pin in (*manifest.release, *self._pins.of(dbms)):
             known.setdefault(pin.version, self._state_of(dbms, pin))
         for settings in manifest.source:
             for offer in self._remembered(dbms, settings.name):
@@ -96,9 +99,21 @@ class Catalogue:
         return [known[version] for version in sorted(known, key=lambda v: version_key(dbms, v))]
 
     def _state_of(self, dbms: str, pin: Pin) -> ReleaseState:
-        state: State = "withdrawn" if pin.withdrawn else "not_runnable" if pin.not_runnable else "pinned"
         cached = bool(pin.sha256) and self.cache.has(self._key(dbms, pin.source, pin.sha256 or ""))
-        return ReleaseState(pin.release(dbms), state, cached, pin.withdrawn or pin.not_runnable)
+        if reason := pin.withdrawn or pin.not_runnable:
+            return ReleaseState(pin.release(dbms), "withdrawn" if pin.withdrawn else "not_runnable", cached, reason)
+        if not cached and self._gone(dbms, pin):
+            return ReleaseState(pin.release(dbms), "gone", False, f"{pin.source} has {pin.locator} no longer")
+        return ReleaseState(pin.release(dbms), "pinned", cached)
+
+    def _gone(self, dbms: str, pin: Pin) -> bool:
+        """Whether the pin's source, when it was last asked, no longer had its bytes."""
+        offers = self._remembered(dbms, pin.source)
+        if not offers or self._from_blobs(dbms, pin):
+            return False
+        if self._sources(dbms, pin.source)[0].keeps_builds:
+            return pin.version not in {offer.version for offer in offers}
+        return pin.locator not in {offer.locator for offer in offers}
 
     def _offered(self, dbms: str, source: str, offer: Offer) -> Release:
         return Release(
@@ -132,7 +147,7 @@ class Catalogue:
         path = self._metadata_path(dbms, settings.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         rows = [{"version": o.version, "locator": o.locator, "released": o.released} for o in offers]
-        _write_atomically(path, json.dumps(rows, default=str, indent=1))
+        write_atomically(path, json.dumps(rows, default=str, indent=1))
 
     def _remembered(self, dbms: str, source: str) -> Sequence[Offer]:
         path = self._metadata_path(dbms, source)
@@ -166,7 +181,7 @@ class Catalogue:
             return installed or self._get(dbms, settings, offer, pin)
 
     def _pin_for(self, dbms: str, version: str, source: str | None) -> Pin | None:
-        for pin in (*self.manifest(dbms).release, *self._local_pins(dbms)):
+        for pin in (*self.manifest(dbms).release, *self._pins.of(dbms)):
             if pin.version == version and source in (None, pin.source):
                 return pin
         return None
@@ -235,8 +250,7 @@ class Catalogue:
         """Move the downloaded files into the cache, and remember which of them make up the release."""
         every = (*download.parts, *download.libraries)
         path = self._parts_path(dbms, pin.sha256 or "")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(path, json.dumps({part.name: [part.sha256, part.size] for part in every}, indent=1))
+        write_atomically(path, json.dumps({part.name: [part.sha256, part.size] for part in every}, indent=1))
         return tuple(replace(part, path=self.cache.adopt(part.path, part.sha256)) for part in every)
 
     def _from_blobs(self, dbms: str, pin: Pin | None) -> tuple[Part, ...] | None:
@@ -254,15 +268,6 @@ class Catalogue:
 
     # --- pins of this machine ---
 
-    @property
-    def _pins_path(self) -> Path:
-        return self._state / "releases" / "pins.json"
-
-    def _local_pins(self, dbms: str) -> Sequence[Pin]:
-        if not self._pins_path.is_file():
-            return []
-        return [Pin.model_validate(row) for row in json.loads(self._pins_path.read_text()).get(dbms, [])]
-
     def _pin_locally(self, dbms: str, source: str, offer: Offer, download: Download) -> Pin:
         pin = Pin(
             version=offer.version, line=line_of(dbms, offer.version), released=offer.released, source=source,
@@ -274,28 +279,69 @@ class Catalogue:
 
     def pin(self, dbms: str, pins: Iterable[Pin]) -> None:
         """Pin on this machine. A pin of the same version and source with another digest is DigestMismatch."""
-        self._pins_path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{self._pins_path}.lock"):
-            rows = json.loads(self._pins_path.read_text()) if self._pins_path.is_file() else {}
-            held = {(row["version"], row["source"]): row for row in rows.get(dbms, [])}
-            for pin in pins:
-                row = held.setdefault((pin.version, pin.source), pin.model_dump(mode="json", exclude_defaults=True))
-                if row.get("sha256") != pin.sha256:
-                    raise DigestMismatch(f"{dbms} {pin.version} from {pin.source}", row["sha256"], pin.sha256 or "none")
-            rows[dbms] = list(held.values())
-            _write_atomically(self._pins_path, json.dumps(rows, indent=1))
+        self._pins.add(dbms, pins)
 
-    def new_pins(self, dbms: str) -> Sequence[Pin]:
-        """Pins made on this machine that the manifest does not hold yet: what `discover` prints as a patch."""
+    def pins_for(
+        self,
+        dbms: str,
+        versions: Iterable[str],
+        source: str | None = None,
+        withdrawn: str | None = None,
+        not_runnable: str | None = None,
+    ) -> builtins.list[Pin]:
+        """Pins of these versions, fetched and verified; those that are marked need no bytes."""
+        pins = []
+        for version in versions:
+            pin = self._pin_for(dbms, version, source)
+            if withdrawn or not_runnable:
+                pin = pin or Pin(version=version, line=line_of(dbms, version), withdrawn="x")
+                marks = {"withdrawn": withdrawn or "", "not_runnable": not_runnable or ""}
+            else:
+                release = self.fetch(dbms, version, source).release
+                pin = self._pin_for(dbms, version, release.build)
+                marks = {}
+            assert pin is not None
+            pins.append(pin.model_copy(update=marks))
+        return pins
+
+    def add(self, dbms: str, pins: Iterable[Pin]) -> None:
+        """Write pins into the committed manifest, so that they hold for everybody."""
+        add_pins(manifest_path(self._configs, dbms), dbms, pins)
+
+    def verify(self, dbms: str, version: str, again: bool = False) -> builtins.list[str]:
+        """What differs from the pin, as sentences: the archives kept, the unpacked files, with `again` the source."""
+        pin = self._pin_for(dbms, version, None)
+        if pin is None or not pin.sha256:
+            return [f"{dbms} {version} has no pin"]
+        problems = []
+        parts = self._from_blobs(dbms, pin) or ()
+        problems += [f"archive {part.name} is damaged" for part in parts if part_of(part.path).sha256 != part.sha256]
+        if installed := self._installed(dbms, pin):
+            changed = installed.changed_files()
+            problems += [f"{name} was changed" for name in changed[:SHOWN_FILES]]
+            problems += [f"and {len(changed) - SHOWN_FILES} more"] if len(changed) > SHOWN_FILES else []
+        if again:
+            settings = self._sources(dbms, pin.source)[0]
+            with self.cache.workspace() as work:
+                offer = Offer(pin.version, pin.locator, pin.released)
+                try:
+                    found = self._open(dbms, settings).download(offer, work).sha256
+                except ReleaseError as error:
+                    return [*problems, str(error)]
+            if found != pin.sha256:
+                problems.append(f"{settings.name} now serves {found}, the pin is {pin.sha256}")
+        return problems
+
+    def new_pins(self, dbms: str) -> builtins.list[Pin]:
+        """Pins made on this machine that belong into the manifest: what `discover` prints as a patch.
+
+        Builds of a source that does not keep them (Debian's suites) stay pins of this machine and of the history.
+        """
         committed = {(pin.version, pin.source) for pin in self.manifest(dbms).release}
-        return [pin for pin in self._local_pins(dbms) if (pin.version, pin.source) not in committed]
+        lasting = {settings.name for settings in self.manifest(dbms).source if settings.keeps_builds}
+        pins = [pin for pin in self._pins.of(dbms) if pin.source in lasting]
+        return [pin for pin in pins if (pin.version, pin.source) not in committed]
 
     def close(self) -> None:
         """Let pruning take what was handed out."""
         self.cache.close()
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)

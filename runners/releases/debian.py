@@ -44,9 +44,9 @@ class DebianSource:
         state = self._state
         settings = {
             "Dir::Etc::sourcelist": state / "sources.list",
-            "Dir::Etc::sourceparts": "-",
+            "Dir::Etc::sourceparts": "/dev/null",
             "Dir::Etc::preferences": state / "preferences",
-            "Dir::Etc::preferencesparts": "-",
+            "Dir::Etc::preferencesparts": "/dev/null",
             "Dir::State": state,
             "Dir::State::lists": state / "lists",
             "Dir::State::status": state / "status",
@@ -116,7 +116,7 @@ class DebianSource:
     def _plan(self, version: str) -> list[tuple[str, str]]:
         """(package, version) of everything an empty machine would install for the release."""
         # Without the preference apt takes the newest of the packages that must be of the release's own version.
-        preference = f"Package: *\nPin: version {version}\nPin-Priority: 1001\n"
+        preference = f"Package: /./\nPin: version {version}\nPin-Priority: 1001\n"
         (self._state / "preferences").write_text(preference)
         simulated = self._apt("apt-get --simulate install", *self._wanted(version))
         plan = re.findall(r"^Inst (\S+) \((\S+) ", simulated, re.MULTILINE)

@@ -8,7 +8,8 @@ ReleaseError
 ├── Unverifiable         no upstream checksum or signature vouches for the bytes
 ├── UnsafeArchive        an archive that would write outside its directory, or a bomb
 ├── SourceUnavailable    the source cannot be reached, or no longer has this release
-└── BuildFailed          a build step failed; names the log that was kept
+├── BuildFailed          a build step failed; names the log that was kept
+└── BadSize              a size of the cache that cannot be read
 """
 
 from __future__ import annotations
@@ -68,3 +69,9 @@ class SourceUnavailable(ReleaseError):
 
 class BuildFailed(ReleaseError):
     """A build from source did not finish; the message names the log."""
+
+
+class BadSize(ReleaseError):
+    """Not a size."""
+
+    exit_code = 2

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -104,6 +104,8 @@ class _Settings(BaseModel):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     """What pins call it; the `build` of the releases it brings."""
+    keeps_builds: ClassVar[bool] = True
+    """Whether what was offered once stays."""
     discover: bool = True
     """False: only asked when it is named, since it needs a network that not every machine has."""
 
@@ -124,6 +126,7 @@ class MavenSettings(_Settings):
 class DebianSettings(_Settings):
     """Packages of a Debian suite, from the mirror this machine uses, by any suite's name."""
 
+    keeps_builds: ClassVar[bool] = False
     kind: Literal["debian"]
     suites: Annotated[tuple[str, ...], Field(min_length=1)]
     """The suite, then its updates and its security suite where it has them."""

@@ -1,0 +1,275 @@
+"""`pointdrop releases`: what can be measured, where it comes from, and whether its bytes are those of the pin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from runners.releases import Catalogue, Installed, Pin, ReleaseState
+
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
+Dbms = Annotated[str, typer.Argument(help="postgres, mysql, mariadb or myrocks.")]
+Versions = Annotated[list[str], typer.Argument(help="Versions, as `releases list` prints them.")]
+SourceName = Annotated[
+    str | None, typer.Option("--source", help="Only this source of the manifest, also one that is asked by name only.")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Ask no network: last known lists, cached archives.")]
+
+#: Exit status of a command that did what it could while something could not be reached.
+INCOMPLETE = 4
+
+#: Columns of a table that no terminal shows, so that a row stays on one line.
+PIPED_WIDTH = 300
+
+group = typer.Typer(no_args_is_help=True, help="What can be measured: discover, verify, pin, fetch, build.")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="releases")
+
+
+def _catalogue(offline: bool = False) -> Catalogue:
+    from pointdrop.paths import configs_dir, state_dir
+    from runners.releases import Catalogue
+
+    return Catalogue(configs_dir(), state_dir(), offline=offline)
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, default=str))
+
+
+def _row(state: ReleaseState) -> dict[str, Any]:
+    release = state.release
+    return {
+        "dbms": release.dbms, "version": release.version, "line": release.line,
+        "released": release.released and release.released.isoformat(), "state": state.state, "cached": state.cached,
+        "source": release.build, "locator": release.source, "digest": release.digest, "reason": state.reason,
+    }  # fmt: skip
+
+
+def _print_states(states: list[ReleaseState], format: str) -> None:
+    if format == "json":
+        _print_json([_row(state) for state in states])
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("dbms", "version", "line", "released", "state", "cached", "source", "sha256", "reason"):
+        table.add_column(column, overflow="fold", no_wrap=column != "reason")
+    for state in states:
+        release = state.release
+        table.add_row(
+            release.dbms, release.version, release.line, str(release.released or ""), state.state.replace("_", " "),
+            "yes" if state.cached else "", release.build, release.digest[:12], state.reason,
+        )  # fmt: skip
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(table)
+
+
+def _print_installed(installed: list[Installed], format: str) -> None:
+    if format == "json":
+        _print_json(
+            [
+                {
+                    "dbms": one.release.dbms, "version": one.release.version, "line": one.release.line,
+                    "source": one.release.build, "digest": one.release.digest, "prefix": str(one.prefix),
+                    "loader": one.loader and str(one.loader.program), "files": len(one.files), "parts": dict(one.parts),
+                }
+                for one in installed
+            ]
+        )  # fmt: skip
+        return
+    for one in installed:
+        typer.echo(f"{one.release.name}  {one.release.digest[:12]}  {one.prefix}")
+
+
+def _finish(catalogue: Catalogue) -> None:
+    """Say what could not be done; exit 4 when there was something."""
+    for warning in catalogue.warnings:
+        typer.echo(f"pointdrop: {warning}", err=True)
+    if catalogue.warnings:
+        raise typer.Exit(INCOMPLETE)
+
+
+@group.command("list")
+def list_releases(
+    dbms: Annotated[str | None, typer.Argument(help="Only this DBMS.")] = None,
+    line: Annotated[str | None, typer.Option(help="Only this line, such as 17 or 10.11.")] = None,
+    state: Annotated[
+        Literal["pinned", "new", "withdrawn", "not_runnable", "gone", "cached"] | None,
+        typer.Option(help="Only this state."),
+    ] = None,
+    format: Format = "text",
+) -> None:
+    """Every release that is known, in version order, with its state; asks nobody.
+
+    `pinned` can be fetched and must have the digest shown; `new` was offered at the last discovery and has no pin yet;
+    `withdrawn` and `not_runnable` are refused, with the reason; `gone` was pinned here, but its source lost it since;
+    `cached` is unpacked on this machine.
+    """
+    catalogue = _catalogue(offline=True)
+    states = [
+        one
+        for name in ([dbms] if dbms else catalogue.dbmses())
+        for one in catalogue.list(name)
+        if line in (None, one.release.line) and (state in (None, one.state) or (state == "cached" and one.cached))
+    ]
+    _print_states(states, format)
+
+
+@group.command()
+def discover(
+    dbms: Annotated[list[str] | None, typer.Argument(help="Only these DBMS.")] = None,
+    source: SourceName = None,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Download what is new, check it against the vendor, and pin it here.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the patch to this file instead of standard output.")] = None,
+    format: Format = "text",
+) -> None:
+    """Ask the sources what they have, and print what is new as an addition to the manifest.
+
+    A release without a pin is only a comment in it: a pin needs the bytes, so `--pin` downloads them. Exit code 4 when
+    a source could not be reached; what it offered last is used.
+    """
+    catalogue = _catalogue()
+    names = dbms or catalogue.dbmses()
+    for name in names:
+        catalogue.discover(name, source)
+    if pin:
+        from runners.releases import ReleaseError
+
+        for new in [state for name in names for state in catalogue.list(name) if state.state == "new"]:
+            typer.echo(f"fetching {new.release.name} from {new.release.build}", err=True)
+            try:
+                catalogue.fetch(new.release.dbms, new.release.version, source=new.release.build)
+            except ReleaseError as error:
+                catalogue.warnings.append(str(error))
+    unpinned = [state for name in names for state in catalogue.list(name) if state.state == "new"]
+    pins = {name: catalogue.new_pins(name) for name in names}
+    text = _discovered_json(unpinned, pins) if format == "json" else _discovered_text(unpinned, pins)
+    if out:
+        out.write_text(text, encoding="utf-8")
+    else:
+        typer.echo(text, nl=False)
+    _finish(catalogue)
+
+
+def _discovered_json(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
+    import json
+
+    new = {name: [one.model_dump(mode="json", exclude_defaults=True) for one in some] for name, some in pins.items()}
+    return json.dumps({"new": [_row(state) for state in unpinned], "pins": new}, indent=2) + "\n"
+
+
+def _discovered_text(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
+    from runners.releases.manifest import patch_text
+
+    blocks = []
+    for name, some in pins.items():
+        new = [state.release for state in unpinned if state.release.dbms == name]
+        if some or new:
+            blocks.append(f"# append to configs/dbms/{name}/releases.toml\n")
+            blocks += [f"# new, not pinned: {one.name} ({one.source})\n" for one in new]
+            blocks.append(patch_text(some))
+    return "".join(blocks)
+
+
+@group.command()
+def verify(
+    dbms: Annotated[str | None, typer.Argument(help="Only this DBMS.")] = None,
+    versions: Annotated[list[str] | None, typer.Argument(help="Only these versions.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Download once more, and compare with the pin.")] = False,
+    format: Format = "text",
+) -> None:
+    """Read everything cached once more and compare it with the pins: archives, and every file unpacked from them.
+
+    Exit code 1 when something differs; nothing is repaired, `releases prune` and `fetch` do that.
+    """
+    catalogue = _catalogue(offline=not again)
+    results: list[dict[str, Any]] = []
+    for name in [dbms] if dbms else catalogue.dbmses():
+        for state in catalogue.list(name):
+            wanted = not versions or state.release.version in versions
+            if wanted and (state.cached or (again and state.state == "pinned")):
+                problems = catalogue.verify(name, state.release.version, again=again)
+                results.append({"release": state.release.name, "ok": not problems, "problems": problems})
+    if format == "json":
+        _print_json(results)
+    else:
+        for result in results:
+            typer.echo(f"{'ok      ' if result['ok'] else 'CHANGED '} {result['release']}")
+            for problem in result["problems"]:
+                typer.echo(f"         {problem}")
+    if not all(result["ok"] for result in results):
+        raise typer.Exit(1)
+
+
+@group.command()
+def fetch(
+    dbms: Dbms, versions: Versions, source: SourceName = None, offline: Offline = False, format: Format = "text"
+) -> None:
+    """Fetch releases, verified against their pins, and print where they are.
+
+    A release that the manifest does not hold is checked against its vendor and pinned on this machine. Another digest
+    than the pinned one stops the command with both values and exit code 2.
+    """
+    catalogue = _catalogue(offline)
+    installed = [catalogue.fetch(dbms, version, source=source) for version in versions]
+    _print_installed(installed, format)
+    _finish(catalogue)
+
+
+@group.command()
+def add(
+    dbms: Dbms,
+    versions: Versions,
+    source: SourceName = None,
+    withdrawn: Annotated[
+        str | None, typer.Option(help="Mark them: the vendor took them back, for this reason.")
+    ] = None,
+    not_runnable: Annotated[
+        str | None, typer.Option(help="Mark them: they cannot be measured, for this reason.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the addition; write nothing.")] = False,
+) -> None:
+    """Fetch releases, check them against their vendors, and write their pins into the manifest.
+
+    Review and commit the change: from then on these digests, and no others, are what the versions mean.
+    """
+    from runners.releases.manifest import patch_text
+
+    catalogue = _catalogue()
+    pins = catalogue.pins_for(dbms, versions, source=source, withdrawn=withdrawn, not_runnable=not_runnable)
+    if not dry_run:
+        catalogue.add(dbms, pins)
+    typer.echo(patch_text(pins), nl=False)
+    _finish(catalogue)
+
+
+@group.command()
+def prune(
+    keep: Annotated[str, typer.Option(help="Keep at most this much, such as 10GiB or 500MiB; 0 keeps what runs.")],
+    format: Format = "text",
+) -> None:
+    """Remove what was not used for longest until the cache fits; never what is running, never a pin."""
+    from runners.releases import parse_size
+
+    catalogue = _catalogue(offline=True)
+    removed = catalogue.cache.prune(parse_size(keep))
+    left = catalogue.cache.size()
+    if format == "json":
+        _print_json({"removed": [vars(one) for one in removed], "left_bytes": left})
+    else:
+        for one in removed:
+            typer.echo(f"removed {one.kind} {one.name} ({one.size / 2**20:.0f} MiB)")
+        typer.echo(f"{left / 2**30:.1f} GiB left")
