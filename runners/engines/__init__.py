@@ -4,7 +4,7 @@
 """
 
 from runners.engines.account import Account, server_account
-from runners.engines.base import Connection, Engine, Installed
+from runners.engines.base import Connection, Engine
 from runners.engines.errors import EngineError
 from runners.engines.leftovers import stop_leftovers
 from runners.engines.registry import engine_for
@@ -14,7 +14,6 @@ __all__ = [
     "Connection",
     "Engine",
     "EngineError",
-    "Installed",
     "engine_for",
     "server_account",
     "stop_leftovers",

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
 from types import TracebackType
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
-from history.model import Release
 from runners.engines.account import Account
 from runners.engines.errors import EngineError, WrongVersion
 from runners.engines.server import Server
+from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
 #: Seconds until a server must answer; crash recovery of a large pool is the longest case.
@@ -37,17 +37,6 @@ INITIALISE_DEADLINE_S = 300.0
 VALGRIND_SLOWDOWN = 10.0
 
 Query = list[tuple[Any, ...]]
-
-
-class Installed(Protocol):
-    """A release unpacked on this host (`runners.releases` makes them)."""
-
-    @property
-    def release(self) -> Release: ...
-    @property
-    def prefix(self) -> Path: ...
-    def command(self, name: str, *arguments: str) -> list[str]:
-        """The argument vector that starts program `name` of the release."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +126,7 @@ class Engine(ABC):
     def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
         """Wait until the server answers, and check that it is the release asked for.
 
-        ServerDied, ServerTimeout (both with the end of the log), WrongVersion, UnknownOption, NotRunnable.
+        ServerDied, ServerTimeout (both with the end of the log), WrongVersion, UnknownOption, ConfigNotRunnable.
         """
         self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
         wanted, found = self.installed.release.version, self.version()

@@ -8,8 +8,8 @@ RunnersError
 │   ├── ServerLeftOver   a leftover server cannot be stopped
 │   └── NoAccount        servers cannot run as root, and no unprivileged account can do it here
 └── BadSettings
-    ├── NotRunnable      (runners.settings.dbms) the release or its build does not have what the config needs
-    └── UnknownOption    (runners.settings.dbms) the server refused an option; names config, option and release
+    ├── ConfigNotRunnable (runners.settings.dbms) the release or its build does not have what the config needs
+    └── UnknownOption     (runners.settings.dbms) the server refused an option; names config, option and release
 """
 
 from runners.errors import RunnersError

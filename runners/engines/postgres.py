@@ -13,7 +13,7 @@ import psycopg
 from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine, Query
 from runners.engines.errors import EngineError, ServerDied
 from runners.engines.server import NotReady
-from runners.settings.dbms import NotRunnable, UnknownOption
+from runners.settings.dbms import ConfigNotRunnable, UnknownOption
 
 #: Names the socket (`.s.PGSQL.5432`); there is no TCP port.
 PORT = 5432
@@ -96,7 +96,7 @@ class Postgres(Engine):
             )
         if bad := _BAD_VALUE.search(text):
             hint = _OPTIONS_HINT.search(text)
-            return NotRunnable(
+            return ConfigNotRunnable(
                 f"{where}: this build does not have {bad[1]} = {bad[2]}" + (f" ({hint[1]})" if hint else "")
             )
         return error

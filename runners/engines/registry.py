@@ -5,13 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from history.model import Release
 from runners.engines.account import server_account
-from runners.engines.base import Engine, Installed
+from runners.engines.base import Engine
 from runners.engines.errors import EngineError
+from runners.engines.mariadb import MariaDB
+from runners.engines.myrocks import MyRocksInMariaDB, MyRocksInMySQL
+from runners.engines.mysql import MySQL
 from runners.engines.postgres import Postgres
-from runners.settings.dbms import RenderedOptions
+from runners.releases.installed import Installed
+from runners.settings.dbms import RenderedOptions, release_numbers
 
-ENGINES: dict[str, type[Engine]] = {"postgres": Postgres}
+#: MyRocks of this version and later is MariaDB's plugin; MySQL's forks stop at 8.0.
+MYROCKS_IN_MARIADB_SINCE = (10,)
+
+
+def engine_class(release: Release) -> type[Engine]:
+    """The engine that runs `release`; EngineError when there is none."""
+    match release.dbms:
+        case "postgres":
+            return Postgres
+        case "mysql":
+            return MySQL
+        case "mariadb":
+            return MariaDB
+        case "myrocks":
+            numbers = release_numbers(release.dbms, release.version)
+            return MyRocksInMariaDB if numbers >= MYROCKS_IN_MARIADB_SINCE else MyRocksInMySQL
+    raise EngineError(f"there is no engine for {release.dbms!r}; there are mariadb, myrocks, mysql, postgres")
 
 
 def engine_for(
@@ -30,10 +51,8 @@ def engine_for(
     it. `valgrind` is a command line to put in front of the server. EngineError when there is no such engine, or when
     the account cannot reach `directory` or the release.
     """
-    dbms = installed.release.dbms
-    if dbms not in ENGINES:
-        raise EngineError(f"there is no engine for {dbms!r}; there are {', '.join(sorted(ENGINES))}")
-    if options.dbms != dbms or options.version != installed.release.version:
-        raise EngineError(f"options for {options.dbms} {options.version} do not fit {installed.release.name}")
-    account = server_account(user)
-    return ENGINES[dbms](installed, options, directory, account, state or directory.parent, valgrind or ())
+    release = installed.release
+    engine = engine_class(release)
+    if (options.dbms, options.version) != (release.dbms, release.version):
+        raise EngineError(f"options for {options.dbms} {options.version} do not fit {release.name}")
+    return engine(installed, options, directory, server_account(user), state or directory.parent, valgrind or ())

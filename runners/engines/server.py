@@ -46,8 +46,8 @@ class Server:
         self.record = ServerRecord.new(directory, account.uid, self.socket_directory)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def run(self, argv: Sequence[str], environment: Mapping[str, str], deadline_s: float) -> str:
-        """Run a program of the DBMS (initdb and its like) to its end and return what it printed.
+    def run(self, argv: Sequence[str], environment: Mapping[str, str], deadline_s: float, text_in: str = "") -> str:
+        """Run a program of the DBMS (initdb and its like) with `text_in` to its end and return what it printed.
 
         ServerDied when it fails, ServerTimeout when it is not done by the deadline.
         """
@@ -58,7 +58,7 @@ class Server:
                 command,
                 cwd=self.directory,
                 env=self._environment(environment),
-                stdin=subprocess.DEVNULL,
+                input=text_in.encode(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 timeout=deadline_s,

@@ -16,9 +16,10 @@ options come, go and are renamed:
     [overlays.instructions.options]      # laid over any config by the lane that counts instructions
     innodb_flush_log_at_trx_commit = 0
 
-`{...}` stands for a size that follows from the server profile, see `Sizing`. `since` is the first release that has the
-option, `before` the first that has it no longer. A config as a whole may need a release: `needs = { since = "12.3",
-reason = "..." }`; asking for it on another is `NotRunnable`, never a silent change of what is measured.
+An empty value is a bare flag (`skip_log_bin = ""`). `{...}` stands for a size that follows from the server profile, see
+`Sizing`. `since` is the first release that has the option, `before` the first that has it no longer. A config as a
+whole may need a release: `needs = { since = "12.3", reason = "..." }`; asking for it on another is
+`ConfigNotRunnable`, never a silent change of what is measured.
 
 >>> settings = DbmsSettings.model_validate({
 ...     "dbms": "mysql",
@@ -52,7 +53,7 @@ _LINE_BREAK = re.compile(r"[\r\n\0]")
 _VARIABLE = re.compile(r"\{([a-z_]+)\}")
 
 
-class NotRunnable(BadSettings):
+class ConfigNotRunnable(BadSettings):
     """A config that a release or its build does not have; the message says why."""
 
 
@@ -118,7 +119,10 @@ class DbmsSettings(Setting):
 
 
 class Sizing(Setting):
-    """What an option value may refer to in braces; sizes follow from the server profile."""
+    """What an option value may refer to in braces; sizes follow from the server profile.
+
+    Besides the fields there is `half_log_mib`, for servers that divide their redo log into two files.
+    """
 
     pool_mib: int = Field(gt=0)
     """MiB of the buffer pool, shared buffers or block cache."""
@@ -129,12 +133,12 @@ class Sizing(Setting):
 
     def fill(self, text: str) -> str:
         """`text` with its variables replaced; BadSettings when it names one that does not exist."""
-        names = type(self).model_fields
+        sizes = {**self.model_dump(), "half_log_mib": self.log_mib // 2}
 
         def value(match: re.Match[str]) -> str:
-            if match[1] not in names:
-                raise BadSettings(f"{{{match[1]}}} is no size of a server; use one of {', '.join(sorted(names))}")
-            return str(getattr(self, match[1]))
+            if match[1] not in sizes:
+                raise BadSettings(f"{{{match[1]}}} is no size of a server; use one of {', '.join(sorted(sizes))}")
+            return str(sizes[match[1]])
 
         return _VARIABLE.sub(value, text)
 
@@ -156,7 +160,10 @@ class RenderedOptions(Setting):
         postgres = self.dbms == "postgres"
         lines = [f"# {self.dbms} {self.version}, config {self.config}"] + ([] if postgres else ["[mysqld]"])
         for name, value in self.options.items():
-            lines.append(f"{name} = {_quoted(value) if postgres else value}")
+            if postgres:
+                lines.append(f"{name} = {_quoted(value)}")
+            else:
+                lines.append(f"{name} = {value}" if value else name)
         return "\n".join(lines) + "\n"
 
 
@@ -186,7 +193,7 @@ def render(
 ) -> RenderedOptions:
     """The options of `config` for `version`, with `overlays` laid over it in order.
 
-    BadSettings when there is no such config or overlay; NotRunnable when the config needs another release.
+    BadSettings when there is no such config or overlay; ConfigNotRunnable when the config needs another release.
     """
     layers = [
         *_named(settings.configs, config, f"config of {settings.dbms}"),
@@ -196,7 +203,7 @@ def render(
     initialise: dict[str, str | None] = {}
     for layer in layers:
         if layer.needs and not layer.needs.holds(settings.dbms, version):
-            raise NotRunnable(f"{settings.dbms} {version} cannot run config {config}: {layer.needs.reason}")
+            raise ConfigNotRunnable(f"{settings.dbms} {version} cannot run config {config}: {layer.needs.reason}")
         for name in layer.without:
             options.pop(name, None)
         for name, value in _valid(layer.options, settings.dbms, version):

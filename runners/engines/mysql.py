@@ -1,0 +1,34 @@
+"""MySQL with InnoDB, 5.6 and later."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from runners.engines.mysqlfamily import MySQLFamily
+
+#: `mysqld --initialize-insecure` since; before it the system tables are made by scripts.
+INITIALIZE_SINCE = (5, 7, 6)
+#: RESET MASTER is gone in 8.4; its successor came with 8.2.
+RESET_BINARY_LOGS_SINCE = (8, 2)
+SCRIPTS = (("mysql_system_tables.sql",), ("mysql_system_tables_data.sql",), ("fill_help_tables.sql",))
+
+
+class MySQL(MySQLFamily):
+    """A MySQL server."""
+
+    local_only: ClassVar[tuple[str, ...]] = (
+        "--loose-mysqlx=0",
+        "--loose-auto-generate-certs=0",
+        "--loose-sha256-password-auto-generate-rsa-keys=0",
+        "--loose-caching-sha2-password-auto-generate-rsa-keys=0",
+    )
+
+    def initialise(self) -> None:
+        if self.numbers >= INITIALIZE_SINCE:
+            self._fresh_data()
+            self._initialise("--initialize-insecure")
+        else:
+            self._bootstrap(self._scripts(SCRIPTS))
+
+    def _reset_binlog_statement(self) -> str:
+        return "RESET BINARY LOGS AND GTIDS" if self.numbers >= RESET_BINARY_LOGS_SINCE else "RESET MASTER"

@@ -1,0 +1,252 @@
+"""What MySQL, MariaDB and MyRocks have in common: mysqld, its option file, its client protocol."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from abc import abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+import pymysql
+
+from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
+from runners.engines.errors import EngineError, ServerDied
+from runners.engines.server import NotReady
+from runners.settings.dbms import ConfigNotRunnable, UnknownOption, release_numbers
+
+USER = "root"
+DATABASE = "pointdrop"
+#: Clients want a number even where only the socket is used.
+PORT = 3306
+CONNECT_DEADLINE_S = 5
+STATEMENT_DEADLINE_S = 3600
+
+#: Seconds until dirty pages are written and old row versions are gone.
+SETTLE_DEADLINE_S = 900.0
+SETTLE_POLL_S = 0.2
+#: Pages that background work dirties all the time; fewer than this count as clean.
+CLEAN_PAGES = 50
+#: Likewise for transactions that purge has not reached.
+CLEAN_HISTORY = 50
+#: Polls in a row after which a history that no longer shrinks is as short as it gets: some releases shorten the list
+#: only once in many batches of purge.
+STEADY_POLLS = 10
+
+_UNKNOWN_OPTION = re.compile(r"unknown (?:variable|option) '(?:--)?([^'=]+)")
+_BAD_VALUE = re.compile(r"[Ee]rror while setting value '([^']*)' to '([^']*)'")
+#: Bootstrap knows the host's name only as a variable; accounts for it are of no use on a socket.
+_NAMES_HOST = "@current_hostname"
+
+
+class MySQLFamily(Engine):
+    """A mysqld or mariadbd that listens on a Unix socket only."""
+
+    programs: ClassVar[tuple[str, ...]] = ("mysqld",)
+    local_only: ClassVar[tuple[str, ...]]
+    """Options that turn off what listens elsewhere, or makes keys at each start that a local client never uses."""
+
+    # --- the data directory ---------------------------------------------------------------------------------
+
+    def _fresh_data(self) -> None:
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.data.mkdir()
+        self.account.own(self.data)
+        self._tmp.mkdir(exist_ok=True)
+        self.account.own(self._tmp)
+
+    def _initialise(self, *mode: str, text_in: str = "") -> None:
+        """Run the server once in a mode that makes a data directory. Only InnoDB's options shape its files."""
+        shaping = [f"--{name}={value}" for name, value in self.options.options.items() if name.startswith("innodb_")]
+        argv = self.installed.command(
+            self._server_program(), "--no-defaults", *mode, *self._places(), *shaping, "--loose-skip-log-bin"
+        )
+        try:
+            self.server.run(argv, self._environment(), INITIALISE_DEADLINE_S, text_in)
+        except ServerDied as error:
+            raise self._explained(error) from error
+
+    def _bootstrap(self, scripts: Iterable[Path], preamble: str = "") -> None:
+        """Make the system tables from the release's own scripts, as its install script (a shell or Perl program that
+        knows nothing of a private loader) would."""
+        self._fresh_data()
+        lines = ["CREATE DATABASE mysql;", "USE mysql;", preamble]
+        for script in scripts:
+            text = script.read_text(errors="surrogateescape")
+            lines += [line for line in text.splitlines() if _NAMES_HOST not in line]
+        self._initialise("--bootstrap", text_in="\n".join(lines) + "\n")
+
+    def _scripts(self, names: Iterable[tuple[str, ...]], optional: bool = False) -> list[Path]:
+        """For each tuple of names the first script that the release has; EngineError when it has none and must."""
+        folders = [path.parent for path in sorted(self.installed.prefix.glob("**/fill_help_tables.sql"))]
+        found = []
+        for alternatives in names:
+            paths = (folder / name for name in alternatives for folder in folders)
+            path = next((path for path in paths if path.exists()), None)
+            if path is not None:
+                found.append(path)
+            elif not optional:
+                raise EngineError(f"{self.installed.release.name} has no {' or '.join(alternatives)}")
+        return found
+
+    # --- the server -----------------------------------------------------------------------------------------
+
+    def server_command(self, under_valgrind: bool) -> list[str]:
+        file = self.directory / "my.cnf"
+        file.write_text(self.options.text)
+        self.account.own(file)
+        self._tmp.mkdir(exist_ok=True)
+        self.account.own(self._tmp)
+        return self.installed.command(
+            self._server_program(),
+            f"--defaults-file={file}",
+            *self._places(),
+            f"--socket={self._socket}",
+            f"--pid-file={self.server.socket_directory / 'mysqld.pid'}",
+            "--skip-networking",
+            *self.local_only,
+            *(self._valgrind_options() if under_valgrind else []),
+        )
+
+    def _valgrind_options(self) -> list[str]:
+        """io_uring hangs under valgrind."""
+        return ["--innodb-use-native-aio=0"]
+
+    def _places(self) -> list[str]:
+        """Where the release's parts are, since none of them was built for this prefix."""
+        prefix = self.installed.prefix
+        places = [f"--basedir={prefix}", f"--datadir={self.data}", f"--tmpdir={self._tmp}", "--secure-file-priv="]
+        for pattern, option, up in (
+            ("**/english/errmsg.sys", "--lc-messages-dir", 2),
+            ("**/charsets/Index.xml", "--character-sets-dir", 1),
+            ("**/plugin/*.so", "--plugin-dir", 1),
+        ):
+            found = next(iter(sorted(prefix.glob(pattern))), None)
+            if found is not None:
+                places.append(f"{option}={found.parents[up - 1]}")
+        return places
+
+    def _environment(self) -> dict[str, str]:
+        """Archives bring some libraries in `lib` or `libs`; a private loader has its own path to them."""
+        prefix = self.installed.prefix
+        folders = [path for path in (prefix / "libs", prefix / "lib", prefix) if list(path.glob("*.so*"))]
+        private = self.installed.command(self._server_program())[0] != str(self.installed.program(*self.programs))
+        return {} if private or not folders else {"LD_LIBRARY_PATH": ":".join(map(str, folders))}
+
+    def _server_program(self) -> str:
+        return self.installed.program(*self.programs).name
+
+    @property
+    def connection(self) -> Connection:
+        return Connection("mysql", self._socket, PORT, USER, DATABASE)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The release's version, to tell eras apart."""
+        release = self.installed.release
+        return release_numbers(release.dbms, release.version)
+
+    def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
+        try:
+            super().wait_ready(deadline_s)
+        except ServerDied as error:
+            raise self._explained(error) from error
+        if not self.query(f"SHOW DATABASES LIKE '{DATABASE}'"):
+            self.query(f"CREATE DATABASE {DATABASE}")
+
+    def version(self) -> str:
+        """`10.11.19` of `10.11.19-MariaDB-log`."""
+        return str(self.query("SELECT VERSION()")[0][0]).split("-")[0]
+
+    def query(self, sql: str) -> Query:
+        try:
+            with self._connect() as connection, connection.cursor() as cursor:
+                cursor.execute(sql)
+                return list(cursor.fetchall()) if cursor.description else []
+        except pymysql.Error as error:
+            raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
+
+    def _probe(self) -> None:
+        if not self._socket.exists():
+            raise NotReady
+        try:
+            self._connect().close()
+        except pymysql.OperationalError as error:
+            raise NotReady from error
+
+    def _connect(self) -> pymysql.Connection:
+        slower = 10 if self.under_valgrind else 1
+        return pymysql.connect(
+            unix_socket=str(self._socket),
+            user=USER,
+            autocommit=True,
+            connect_timeout=CONNECT_DEADLINE_S * slower,
+            read_timeout=STATEMENT_DEADLINE_S,
+        )
+
+    def _explained(self, error: ServerDied) -> Exception:
+        """An option that this release refuses is the config's fault, and the log says which."""
+        text, where = str(error), f"config {self.options.config} on {self.installed.release.name}"
+        if unknown := _UNKNOWN_OPTION.search(text):
+            return UnknownOption(
+                f"{where}: there is no option {unknown[1]}; give it `since` or `before` in configs.toml"
+            )
+        if bad := _BAD_VALUE.search(text):
+            return ConfigNotRunnable(f"{where}: this release does not have {bad[2]} = {bad[1]}")
+        return error
+
+    @property
+    def _socket(self) -> Path:
+        return self.server.socket_directory / "mysqld.sock"
+
+    @property
+    def _tmp(self) -> Path:
+        return self.directory / "tmp"
+
+    # --- settle ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _reset_binlog_statement(self) -> str:
+        """How this release forgets its binlog."""
+
+    def settle(self) -> None:
+        """Forget the binlog, analyze every table, write dirty pages, let purge catch up."""
+        if self.query("SELECT @@log_bin")[0][0]:
+            self.query(self._reset_binlog_statement())
+        self._analyze()
+        self._flush()
+
+    def _analyze(self) -> None:
+        tables = self.query(
+            f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{DATABASE}' ORDER BY table_name"
+        )
+        for (table,) in tables:
+            self.query(f"ANALYZE TABLE {DATABASE}.`{table}`")
+
+    def _flush(self) -> None:
+        """Ask InnoDB to keep no dirty page, wait until that is so, and put its settings back."""
+        names = ("innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm")
+        before = [self.query(f"SELECT @@GLOBAL.{name}")[0][0] for name in names]
+        try:
+            for name in reversed(names):
+                self.query(f"SET GLOBAL {name} = 0")
+            self._wait_clean()
+        finally:
+            for name, value in zip(names, before, strict=True):
+                self.query(f"SET GLOBAL {name} = {value}")
+
+    def _wait_clean(self) -> None:
+        """Wait until next to nothing is left to write and to purge."""
+        names = ("buffer_pool_pages_dirty", "trx_rseg_history_len")
+        histories: list[int] = []
+
+        def clean() -> bool:
+            rows = self.query(f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN {names}")
+            left = {str(name): int(count) for name, count in rows}
+            histories.append(left["trx_rseg_history_len"])
+            latest = histories[-STEADY_POLLS:]
+            steady = len(latest) == STEADY_POLLS and min(latest) == latest[0]
+            return left["buffer_pool_pages_dirty"] <= CLEAN_PAGES and (histories[-1] <= CLEAN_HISTORY or steady)
+
+        self.server.wait_until(clean, SETTLE_DEADLINE_S, SETTLE_POLL_S, "writing dirty pages")
