@@ -43,6 +43,14 @@ GROUP_ROWS = 60
 REPEAT_TESTS = 4
 
 
+def address(key: str) -> str:
+    """A key as part of a page's address, escaped as the site escapes it: `~` and the bytes in hex."""
+    parts = [
+        re.sub(r"[^A-Za-z0-9._-]", lambda m: "".join(f"~{b:02x}" for b in m[0].encode()), p) for p in key.split("/")
+    ]
+    return "/".join(re.sub(r"^\.+", lambda m: "~2e" * len(m[0]), part) or "~" for part in parts)
+
+
 class Section(NamedTuple):
     """One block of the body; the smallest `keep` goes first when the body is too long, REQUIRED never."""
 
@@ -255,7 +263,7 @@ def _repeat(finding: Finding, lead: Headline, settings: AlertSettings) -> Markdo
 
 def _links(finding: Finding, settings: AlertSettings) -> Markdown:
     """The page of the finding: an address when the site is published, else where the file lies."""
-    path = settings.links.finding_page.format(slug=slug(finding.key))
+    path = settings.links.finding_page.format(key=address(finding.key))
     if settings.links.site:
         return Markdown(f"Charts and raw blocks: <{settings.links.site.rstrip('/')}/{path}>")
     return Markdown(f"Charts and raw blocks: {code('var/site/' + path)} after `pointdrop report build`.")

@@ -75,7 +75,7 @@ class Links(_Settings):
 
     site: str = ""
     """Where the pages are published, e.g. `https://perf.example.org/`; empty: the local `var/site`."""
-    finding_page: str = "findings/{slug}.html"
+    finding_page: str = "findings/{key}.html"
     repeat: str = (
         "pointdrop compare {dbms}@{previous} {dbms}@{release} --server {server} --config {config} "
         "--benchmark {benchmark} --lane {lane} --tests {tests}"
@@ -109,6 +109,11 @@ class GitHub(_Settings):
     """Accounts whose issues are ours when the token cannot say who it is (GITHUB_TOKEN and App tokens cannot)."""
     seconds_between_writes: Annotated[float, Field(ge=0, le=60)] = 1.0
     """GitHub asks for a second between writes, one at a time."""
+    attempts: Annotated[int, Field(ge=1, le=10)] = 5
+    backoff_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
+    """Wait before the second attempt, doubled for each further one."""
+    longest_wait_seconds: Annotated[float, Field(ge=0, le=3600)] = 300.0
+    """A rate limit that lasts longer ends the sync; the next one does the rest."""
 
 
 class AlertSettings(_Settings):

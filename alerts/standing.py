@@ -58,7 +58,7 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
     answered: set[int] = set()
     counts: dict[str, int] = {}
     total = 0
-    for event in events:
+    for event in sorted(events, key=lambda event: event.at):
         detail = event.detail
         if detail.get("tracker", tracker) != tracker:
             continue

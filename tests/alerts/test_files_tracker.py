@@ -102,5 +102,5 @@ def test_a_broken_file_is_named(tracker: FilesTracker, text: str | bytes) -> Non
     tracker.directory.mkdir(parents=True)
     path = tracker.directory / "0001-x.md"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(TrackerRefused, match="0001-x.md"):
+    with pytest.raises(TrackerRefused, match=r"0001-x\.md"):
         tracker.issues()

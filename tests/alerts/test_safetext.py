@@ -17,10 +17,10 @@ from alerts.safetext import TITLE_LIMIT, code, fenced, prose, title, visible
 #: Bits that mean something in Markdown, HTML or on GitHub, put together with anything else.
 SPICE = st.sampled_from(
     [
-        "`", "``", "```", "|", "\n", "\n\n", "*", "_", "~~", "@octocat", "#1", "GH-1", "a/b#3", "<b>", "</code>", "<!--",
-        "-->", "[x](http://e.example)", "![i](http://e.example/i.png)", "www.e.example", "https://e.example/", "<script>",
-        "me@e.example", "&lt;", "&#64;", "\\", "\u202e", "\u200b", "\ufeff", "\x00", "- ", "1. ", "# ", "> ", "    ",
-        "---", "===", ":+1:", "javascript:alert(1)", "deadbeef1", "$x$", "[^1]", "- [ ] ",
+        "`", "``", "```", "|", "\n", "\n\n", "*", "_", "~~", "@octocat", "#1", "GH-1", "a/b#3", "<b>", "</code>",
+        "<!--", "-->", "[x](http://e.example)", "![i](http://e.example/i.png)", "www.e.example", "https://e.example/",
+        "<script>", "me@e.example", "&lt;", "&#64;", "\\", "\u202e", "\u200b", "\ufeff", "\x00", "- ", "1. ", "# ",
+        "> ", "    ", "---", "===", ":+1:", "javascript:alert(1)", "deadbeef1", "$x$", "[^1]", "- [ ] ",
     ]
 )  # fmt: skip
 HOSTILE = st.lists(st.one_of(SPICE, st.text(max_size=6)), max_size=12).map("".join)
