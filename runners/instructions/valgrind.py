@@ -10,6 +10,8 @@ from runners.instructions.callgrind import Profile, parse_profile
 
 #: Functions kept of each test; the rest is below a few tenths of a percent.
 TOP_FUNCTIONS = 40
+#: Milliseconds before vgdb interrupts a server that waits for its client, as it does whenever we talk to it.
+INVOKE_MS = 1
 
 
 class Counter:
@@ -38,7 +40,7 @@ class Counter:
     @property
     def vgdb(self) -> str:
         """How the client talks to it, as the shell takes it."""
-        return f"vgdb --vgdb-prefix={self._directory}/vgdb-pipe"
+        return f"vgdb --max-invoke-ms={INVOKE_MS} --vgdb-prefix={self._directory}/vgdb-pipe"
 
     def take(self, pid: int) -> Profile:
         """The last profile that process `pid` dumped; all files of earlier tests are then removed."""

@@ -15,7 +15,7 @@ from runners.sessions.data import Prepared, explain
 from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
-from runners.settings import Test
+from runners.settings import Test, settle_points
 
 #: One bad test may be this many times above a limit before it spoils a block whose mean is within it.
 SINGLE_TEST_TOLERANCE = 3.0
@@ -42,11 +42,12 @@ def measure_block(
     warnings: tuple[str, ...] = ()
     try:
         engine.restore(prepared.path)
+        settled = settle_points(plan.tests)
         lane = _start(plan, engine, metrics)
         for test in plan.tests:
             if stop.is_set():
                 raise Interrupted
-            result = lane.measure(engine, test, workload_seed(plan.seed, test, block.number))
+            result = lane.measure(engine, test, workload_seed(plan, test, block.number))
             if plan.lane == "time" and test.reported:
                 result.plans = explain(engine, test, plan.scale)
             elif test.reported:
@@ -54,7 +55,7 @@ def measure_block(
             on_test(test, result)
             if test.reported:
                 results[test.name] = result
-            if test.after == "postwrite":
+            if test.name in settled:
                 engine.settle()
                 if plan.lane == "time":
                     stop.wait(settle_seconds(plan))

@@ -55,7 +55,7 @@ def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
     """sysbench's command line in block 1, for people; SOCKET, PID and SCRIPTS stand for what differs between hosts."""
     postgres = run.release.dbms == "postgres"
     client = Connection("pgsql" if postgres else "mysql", Path("SOCKET"), 5432, "USER", "DATABASE")
-    seed = workload_seed(plan.seed, test, 1)
+    seed = workload_seed(plan, test, 1)
     if plan.lane == "time":
         argv = run_command(
             client,

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from history.model import Release
 from runners.errors import BadSettings
 from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
-from runners.settings import Benchmark, Profile, Server, Test
+from runners.settings import Benchmark, Profile, Server, Test, settle_points
 
 #: Seconds of a block besides its tests: copy the data, start and stop the server.
 BLOCK_OVERHEAD_S = 2.0
@@ -101,9 +101,13 @@ def repeat_of(run: PlannedRun, planned: int, budget: int, taken: Collection[str]
     return None
 
 
-def workload_seed(seed: int, test: Test, number: int) -> int:
-    """The random numbers of a test: the same for every release in blocks of one number, others in the next."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{test.name}/{number}".encode()).digest()[:4], "big")
+def workload_seed(plan: SessionPlan, test: Test, number: int) -> int:
+    """Seed of a test's random numbers: the same for every release in blocks of one number.
+
+    The next block of the time lane draws others, so that no lucky row decides; a count is of always the same work.
+    """
+    draw = number if plan.lane == "time" else 1
+    return int.from_bytes(hashlib.sha256(f"{plan.seed}/{test.name}/{draw}".encode()).digest()[:4], "big")
 
 
 def test_seconds(test: Test, profile: Profile) -> int:
@@ -122,7 +126,7 @@ def block_seconds(plan: SessionPlan) -> float:
     if plan.lane == "instructions":
         return BLOCK_OVERHEAD_S + COUNTED_TEST_S * plan.profile.events_factor * len(plan.tests)
     tests = sum(plan.profile.warmup_s + test_seconds(test, plan.profile) + TEST_OVERHEAD_S for test in plan.tests)
-    return BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * sum(test.after == "postwrite" for test in plan.tests)
+    return BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * len(settle_points(plan.tests))
 
 
 def data_bytes(plan: SessionPlan) -> int:

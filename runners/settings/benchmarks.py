@@ -9,8 +9,8 @@
     sql = "UPDATE sbtestN SET k=k+1 WHERE id=?"
     sets = ["42", "32"]
 
-The order of the file is the order in which the tests run; `after = "postwrite"` flushes, vacuums or compacts after a
-test, so that what follows starts from a storage state that does not depend on luck.
+The order of the file is the order in which the tests run. After the last test of the phases `load` and `write` the
+server is settled (flush, vacuum, compact), so that what follows starts from a storage state that does not depend on luck.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from runners.errors import BadSettings
 from runners.settings.files import Setting, find, read_model
 
 Kind = Literal["read", "write", "scan", "warm"]
-Phase = Literal["warm", "pre", "write", "post", "end"]
+Phase = Literal["load", "warm", "pre", "write", "post", "end"]
+
+#: Phases after which storage is settled, the field's "postwrite".
+SETTLED_PHASES: tuple[Phase, ...] = ("load", "write")
 
 OptionValue = int | float | str | bool
 
@@ -55,7 +58,6 @@ class Test(Setting):
     kind: Kind
     """Which duration of the profile applies; some tests that write use the duration of reads, as published."""
     sets: tuple[str, ...] = ()
-    after: Literal["", "postwrite"] = ""
     rows_per_operation: int | None = Field(default=None, ge=1)
     """Set for a scan: one operation is this many rows, not one statement."""
     better: Better = "higher"
@@ -106,6 +108,12 @@ class Benchmark(Setting):
                 f"benchmark {self.name}: no test {', '.join(missing)}; there are: {', '.join(sorted(known))}"
             )
         return tuple(test for test in self.tests if test.name in wanted)
+
+
+def settle_points(tests: tuple[Test, ...]) -> frozenset[str]:
+    """Names of the tests after which storage is settled, when just these tests run in this order."""
+    last = {test.phase: test.name for test in tests if test.phase in SETTLED_PHASES}
+    return frozenset(last.values())
 
 
 def load_benchmark(name_or_path: str | Path, configs: Path) -> Benchmark:

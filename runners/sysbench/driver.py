@@ -28,7 +28,8 @@ def run_sysbench(
     """Run `argv` to its end and return all it printed.
 
     `on_start` gets its process id. `on_second` is called as each per-second line arrives, so that meters keep
-    sysbench's own clock; `on_wake` once, `wake_at_s` seconds after its threads started. WorkloadFailed when it fails or is not done by the deadline.
+    sysbench's own clock; `on_wake` once, `wake_at_s` seconds after its threads started. WorkloadFailed when it fails
+    or is not done by the deadline.
     """
     process = subprocess.Popen(
         list(argv),

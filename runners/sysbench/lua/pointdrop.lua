@@ -26,6 +26,7 @@ pd.PAD = { ffi_type.CHAR, 60, pad_template }
 sysbench.cmdline.options = {
    tables = { "Number of tables", 1 },
    table_size = { "Rows in each table", 10000 },
+   data_seed = { "Seed of the rows", 1 },
    range_size = { "Ids in a range", 100 },
    points = { "Values in an in-list", 10 },
    on_id = { "Search by primary key; else by the secondary index", true },
@@ -256,15 +257,16 @@ end
 
 -- Counting ------------------------------------------------------------------------------------------------
 
-local function callgrind(pid, command)
-   local done = os.execute(("%s --pid=%d %s >/dev/null 2>&1"):format(sysbench.opt.count_vgdb, pid, command))
+local function callgrind(pid, commands)
+   local done = os.execute(("%s --pid=%d %s >/dev/null 2>&1"):format(sysbench.opt.count_vgdb, pid, commands))
    if done ~= 0 and done ~= true then
-      error(("vgdb --pid=%d %s failed"):format(pid, command))
+      error(("vgdb --pid=%d %s failed"):format(pid, commands))
    end
 end
 
 -- Runs `body` once an event; instructions are counted from just after event number count_warmup to just after event
--- number count_warmup + count_events, all of it on the connection's own thread, so the window is exact.
+-- number count_warmup + count_events, all of it on the connection's own thread, so the window is exact. A dump sets
+-- callgrind's counters to zero for the next test, and switched off before it they stay there.
 local function counted(body)
    local events, before = 0, 0
    return function()
@@ -276,13 +278,11 @@ local function counted(body)
          end
          before = executed
          callgrind(pid, "instrumentation on")
-         callgrind(pid, "zero")
       end
       body()
       events = events + 1
       if events == sysbench.opt.count_warmup + sysbench.opt.count_events then
-         callgrind(pid, "dump")
-         callgrind(pid, "instrumentation off")
+         callgrind(pid, "-c instrumentation off -c dump")
          print(("counted: pid=%d events=%d statements=%d"):format(pid, sysbench.opt.count_events, executed - before))
       end
    end
@@ -351,6 +351,38 @@ local function explain()
    connection:disconnect()
 end
 
+-- sysbench seeds its random numbers for `run` only, so the rows come from numbers of our own: the same seed gives the same
+-- table, to the byte, on every DBMS. xorshift32: G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003).
+local function xorshift(seed)
+   local state = bit.tobit(seed)
+   if state == 0 then
+      state = 1
+   end
+   return function(n)
+      state = bit.bxor(state, bit.lshift(state, 13))
+      state = bit.bxor(state, bit.rshift(state, 17))
+      state = bit.bxor(state, bit.lshift(state, 5))
+      return state % 4294967296 % n
+   end
+end
+
+-- Groups of digits that rows are put together from; many enough that compression finds none twice in a page.
+local GROUPS = 65536
+
+local function digit_groups(random)
+   local groups = {}
+   for g = 1, GROUPS do
+      groups[g] = ("%05d%06d"):format(random(100000), random(1000000))
+   end
+   return function(count)
+      local chosen = {}
+      for i = 1, count do
+         chosen[i] = groups[random(GROUPS) + 1]
+      end
+      return table.concat(chosen, "-")
+   end
+end
+
 -- The storage engine is the server's default, which is what MyRocks and InnoDB configs set.
 local function create_table(number)
    local driver = sysbench.sql.driver():name()
@@ -358,10 +390,11 @@ local function create_table(number)
    connection:query(([[CREATE TABLE sbtest%u (
       id %s, k INTEGER DEFAULT 0 NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL,
       PRIMARY KEY (id))]]):format(number, id))
-   local rows = sysbench.opt.table_size
+   local rows, random = sysbench.opt.table_size, xorshift(sysbench.opt.data_seed * 1000 + number)
+   local digits = digit_groups(random)
    connection:bulk_insert_init(("INSERT INTO sbtest%u (k, c, pad) VALUES"):format(number))
    for _ = 1, rows do
-      connection:bulk_insert_next(("(%u,'%s','%s')"):format(sysbench.rand.uniform(1, rows), pd.any_c(), pd.any_pad()))
+      connection:bulk_insert_next(("(%u,'%s','%s')"):format(random(rows) + 1, digits(10), digits(5)))
    end
    connection:bulk_insert_done()
    connection:query(("CREATE INDEX k_%u ON sbtest%u (k)"):format(number, number))
