@@ -165,7 +165,11 @@ def effects() -> Any:
     """Finding page: the change of each series with its 95 % interval, zero drawn."""
     base = alt.Chart(alt.NamedData("effects"))
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=300, grid=True))
-    layers = [alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="zero:Q")]
+    # the unfiltered layer comes first: it alone gives the axis the order of the data
+    layers = [
+        base.mark_point(opacity=0).encode(x="change:Q", y=y),
+        alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="zero:Q"),
+    ]
     for kind in ("worse", "better", "other"):
         here = base.transform_filter(f"datum.kind === '{kind}'")
         layers.append(here.mark_rule(style=kind, strokeWidth=2).encode(x="low:Q", x2="high:Q", y=y))
@@ -220,8 +224,11 @@ def compare() -> Any:
     """Compare page: relative value of each test, a line from 1."""
     base = alt.Chart(alt.NamedData("tests"))
     y = alt.Y("test:N", title=None, sort=None, axis=alt.Axis(labelLimit=280, grid=True))
-    layers = [alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="one:Q")]
-    for kind in ("worse", "better", "other"):
+    layers = [
+        base.mark_point(opacity=0).encode(x="r:Q", y=y),
+        alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="one:Q"),
+    ]
+    for kind in ("worse", "better", "note"):
         here = base.transform_filter(f"datum.kind === '{kind}'")
         layers.append(here.mark_rule(style=kind, strokeWidth=2).encode(x="one:Q", x2="r:Q", y=y))
         layers.append(

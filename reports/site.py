@@ -15,16 +15,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from history.model import Series
+from history.model import Finding, Series
 from reports import addresses, data
 from reports.addresses import LineKey
 from reports.charts import charts_script, vega_script
 from reports.errors import PageTooLarge
 from reports.feed import feed
 from reports.heat import marks_of
+from reports.pages import compare
+from reports.pages.environment import environment_context
 from reports.pages.finding import finding_context
 from reports.pages.line import line_context
-from reports.pages.overview import all_briefs, overview_context
+from reports.pages.noise import noise_context, noise_csv
+from reports.pages.overview import about_context, all_briefs, overview_context
 from reports.pages.test import test_context
 from reports.render import render
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
@@ -32,6 +35,9 @@ from reports.snapshot import Snapshot, read
 
 if TYPE_CHECKING:
     from history.store import Store
+
+Crumbs = tuple[tuple[str, str], ...]
+"""(label, address) from the overview down; the last has no address."""
 
 MANIFEST = ".pointdrop-site.json"
 PACKAGE = Path(__file__).parent
@@ -130,6 +136,16 @@ def units(snapshot: Snapshot, settings: ReportSettings) -> Iterator[Unit]:
         lambda: {"findings": all_briefs(snapshot)},
     )
     yield Unit(digests.all_findings, ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)})
+    yield _noise(snapshot, settings, everything)
+    yield _page(
+        "environment.html",
+        "environment.html",
+        digests.ran,
+        settings,
+        lambda: environment_context(snapshot, settings.annotations),
+    )
+    yield _page("about.html", "about.html", digests.ran, settings, lambda: about_context(snapshot, settings))
+    yield from _compare(snapshot, settings, digests)
     yield from _findings(snapshot, settings, digests, everything)
     for key in snapshot.lines:
         yield from _line(key, snapshot, settings, digests)
@@ -151,7 +167,7 @@ def _page(
     context: Callable[[], dict[str, object]],
     *,
     charts: bool = False,
-    crumbs: tuple[tuple[str, str], ...] = (),
+    crumbs: Crumbs = (),
 ) -> Unit:
     return Unit(
         inputs,
@@ -160,12 +176,41 @@ def _page(
     )
 
 
+def _noise(snapshot: Snapshot, settings: ReportSettings, inputs: str) -> Unit:
+    def make() -> Mapping[str, str]:
+        page = render("noise.html", "noise.html", settings, noise_context(snapshot), charts=True)
+        return {"noise.html": page, "noise.csv": noise_csv(snapshot)}
+
+    return Unit(inputs, ("noise.html", "noise.csv"), make)
+
+
+def _compare(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -> Iterator[Unit]:
+    known = compare.places(snapshot)
+    listed = [(server, benchmark, addresses.of_compare(server, benchmark)) for server, benchmark in known]
+    yield _page("compare/index.html", "compare_index.html", digest(str(listed)), settings, lambda: {"places": listed})
+    for server, benchmark, page in listed:
+        crumbs = (("Compare", "compare/index.html"), (f"{benchmark} on {server}", ""))
+        csv = page.removesuffix(".html") + ".csv"
+
+        def make(
+            server: str = server, benchmark: str = benchmark, page: str = page, csv: str = csv, crumbs: Crumbs = crumbs
+        ) -> Mapping[str, str]:
+            context = compare.compare_context(server, benchmark, snapshot, settings)
+            return {
+                page: render("compare.html", page, settings, context, charts=True, crumbs=crumbs),
+                csv: compare.compare_csv(server, benchmark, snapshot, settings),
+            }
+
+        lines = compare.series_of(snapshot, server, benchmark)
+        yield Unit(digest(*(digests.series[one.key.id] for _, series in lines for one in series)), (page, csv), make)
+
+
 def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests, everything: str) -> Iterator[Unit]:
     for finding in snapshot.findings:
         stem = addresses.stem_of_finding(finding.key)
         crumbs = (("Findings", "findings/index.html"), (f"{finding.dbms} {finding.release} {finding.kind}", ""))
 
-        def make(finding=finding, stem=stem, crumbs=crumbs) -> Mapping[str, str]:  # type: ignore[no-untyped-def]
+        def make(finding: Finding = finding, stem: str = stem, crumbs: Crumbs = crumbs) -> Mapping[str, str]:
             context = finding_context(finding, snapshot, settings)
             page = f"{stem}.html"
             return {
@@ -225,12 +270,12 @@ def _test(
     return Unit(digests.of_line(snapshot, key, series), tuple(f"{stem}.{end}" for end in ("html", "json", "csv")), make)
 
 
-def build(store: Store, out: Path, settings: ReportSettings | None = None) -> BuildReport:
-    """Write the site of `store` into the folder `out`."""
-    return write_site(read(store), out, settings or ReportSettings())
+def build(store: Store, out: Path, settings: ReportSettings | None = None, *, dry_run: bool = False) -> BuildReport:
+    """Write the site of `store` into the folder `out`; with `dry_run` only count what would be written."""
+    return write_site(read(store), out, settings or ReportSettings(), dry_run=dry_run)
 
 
-def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings) -> BuildReport:
+def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings, *, dry_run: bool = False) -> BuildReport:
     """Write what changed, remove what is gone."""
     report = BuildReport(out, findings=len(snapshot.findings), lines=len(snapshot.lines))
     code = code_digest(settings)
@@ -240,10 +285,16 @@ def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings) -> Build
         files.update(dict.fromkeys(unit.paths, unit.inputs))
         if all(before.get(path) == unit.inputs and (out / path).is_file() for path in unit.paths):
             report.unchanged += len(unit.paths)
+        elif dry_run:
+            report.written += len(unit.paths)
         else:
             for path, text in unit.make().items():
                 report.written += _write(out / path, text, path)
-    for path in sorted(set(_listed(out)) - set(files)):
+    gone = sorted(set(_listed(out)) - set(files))
+    if dry_run:
+        report.removed, report.pages = len(gone), sum(path.endswith(".html") for path in files)
+        return report
+    for path in gone:
         report.removed += _remove(out, path)
     _write(out / MANIFEST, json.dumps({"code": code, "files": files}, indent=0, sort_keys=True), MANIFEST)
     for path in files:

@@ -197,6 +197,57 @@
     apply();
     controls.addEventListener("input", apply);
   }
+  function comparePage(controls) {
+    const data = JSON.parse(document.getElementById("compare-data").textContent);
+    const radios = all("input[name=metric]", controls), first = controls.querySelector("[name=a]"), second = controls.querySelector("[name=b]");
+    const number = (value) => value === null ? "–" : Math.abs(value) >= 1e4 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(4)));
+    for (const select of [first, second]) select.replaceChildren(...data.subjects.map((label, at) => new Option(label, at)));
+    const place = (name, standard) => { const at = data.subjects.indexOf(query.get(name)); return String(at < 0 ? standard : at); };
+    first.value = place("a", data.a);
+    second.value = place("b", data.b);
+    controls.hidden = false;
+    const wanted = radios.find((radio) => radio.value === query.get("metric"));
+    if (wanted) wanted.checked = true;
+    function apply() {
+      const id = radios.find((radio) => radio.checked).value, view = data.views[id];
+      for (const section of all(".view")) section.hidden = section.dataset.view !== id;
+      const section = document.querySelector(`.view[data-view="${CSS.escape(id)}"]`);
+      const a = view.values[first.value], b = view.values[second.value], ratios = view.tests.map((_, at) => ratio(b[at], a[at]));
+      for (const node of all("[data-name]")) node.textContent = data.subjects[(node.dataset.name === "a" ? first : second).value];
+      all("[data-pair] tbody tr", section).forEach((row, at) => {
+        row.cells[1].textContent = number(a[at]);
+        row.cells[2].textContent = number(b[at]);
+        paint(row.cells[3], ratios[at], view.tests[at].better, view.tests[at].quiet, view.decimals);
+      });
+      summarize(section, view, ratios);
+      const figure = section.querySelector(".chart");
+      const drawn = view.tests.map((test, at) => ({ test: test.test, r: ratios[at], one: 1, kind: { w: "worse", b: "better" }[shade(ratios[at], test.better, test.quiet)[0]] || "note" })).filter((row) => row.r > 0 && Number.isFinite(row.r));
+      figure.querySelector("script").textContent = JSON.stringify({ tests: drawn });
+      delete figure.dataset.drawn;
+      near.unobserve(figure);
+      near.observe(figure);
+      remember("metric", id, radios[0].value);
+      remember("a", data.subjects[first.value], data.subjects[data.a]);
+      remember("b", data.subjects[second.value], data.subjects[data.b]);
+    }
+    function summarize(section, view, ratios) {
+      const groups = new Map();
+      view.tests.forEach((test, at) => { if (Number.isFinite(ratios[at]) && ratios[at] !== null) groups.set(test.group, [...(groups.get(test.group) || []), ratios[at]]); });
+      if (groups.size > 1) groups.set("all tests", [...groups.values()].flat());
+      const rows = [...groups].map(([group, values]) => {
+        const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+        const spread = values.length > 1 ? Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1)) : 0;
+        const row = document.createElement("tr"), head = Object.assign(document.createElement("th"), { scope: "row", textContent: group });
+        row.append(head, ...[String(values.length), ...[mean, median(values), Math.min(...values), Math.max(...values), spread].map((value) => value.toFixed(view.decimals))].map((text) => Object.assign(document.createElement("td"), { textContent: text })));
+        return row;
+      });
+      section.querySelector("[data-summary] tbody").replaceChildren(...rows);
+    }
+    controls.addEventListener("input", apply);
+    controls.querySelector("[name=swap]").addEventListener("click", () => { [first.value, second.value] = [second.value, first.value]; apply(); });
+    if (query.get("a") || query.get("b") || query.get("metric")) apply();
+    else for (const section of all(".view").slice(1)) section.hidden = true;
+  }
   function listPage(controls) {
     const rows = all("tr[data-text]"), search = controls.querySelector("[name=q]"), only = controls.querySelector("[name=only]");
     const said = controls.querySelector("output");
@@ -233,7 +284,7 @@
   // --- the newest releases are at the right end of a table too wide for the window ------------------------------
   for (const table of all("table.heat")) table.parentElement.scrollLeft = table.parentElement.scrollWidth;
 
-  const pages = { heat: heatPage, sections: sectionPage, list: listPage };
+  const pages = { heat: heatPage, sections: sectionPage, compare: comparePage, list: listPage };
   for (const controls of all("[data-controls]")) pages[controls.dataset.controls](controls);
   drawCharts(false);
 })();

@@ -22,6 +22,8 @@ from reports.views import offered
 MAX_FINDINGS = 30
 #: Nightlies make this page stale after so many days.
 STALE_DAYS = 3
+#: `Release.build` of figures somebody else measured and published.
+PUBLISHED = "published"
 #: Sessions shown in full.
 SESSIONS = 5
 
@@ -161,4 +163,14 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
         "lines": sorted(lines, key=line_order),
         "sessions": sessions,
         "missing": did_not_run(latest),
+    }
+
+
+def about_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
+    """Everything `about.html` shows."""
+    return {
+        "metrics": list(settings.metrics.values()),
+        "published": sorted({one.run.release.source for one in snapshot.ran if one.run.release.build == PUBLISHED})[
+            :20
+        ],
     }

@@ -1,0 +1,137 @@
+"""`pointdrop report build|serve|table`: the static site, and its tables on the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointdrop import paths
+
+HistoryOption = Annotated[
+    str | None, typer.Option("--history", help="SQLAlchemy URL of the history [default: POINTDROP_HISTORY].")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    text = "text"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+class Table(StrEnum):
+    """Which table."""
+
+    relative = "relative"
+    groups = "groups"
+    per_operation = "per-operation"
+    configs = "configs"
+    insert = "insert"
+
+
+def build(
+    history: HistoryOption = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the site [default: site in the state directory].")] = None,
+    site_url: Annotated[str, typer.Option(help="Where the site will be served, for the links of its feed.")] = "",
+    format: Annotated[Format, typer.Option(help="text or json.")] = Format.text,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written and write nothing.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the site of the history: only pages whose data changed are made again.
+
+    The same history gives the same bytes. JSON keys: out, pages, written, unchanged, removed, bytes, largest,
+    largest_bytes, findings, lines.
+    """
+    from dataclasses import asdict, replace
+
+    import reports
+    from history.store import Store
+
+    settings = replace(reports.load_settings(paths.configs_dir()), site_url=site_url)
+    folder = out or paths.state_dir() / "site"
+    with Store.open(paths.history_url(history)) as store:
+        report = reports.build(store, folder, settings, dry_run=dry_run)
+    if format is Format.json:
+        print(json.dumps({**asdict(report), "out": str(report.out)}))
+        return
+    if not quiet:
+        verb = "would write" if dry_run else "wrote"
+        print(
+            f"{verb} {report.written} of {report.written + report.unchanged} files"
+            f" ({report.pages} pages, {report.bytes / 1e6:.1f} MB)",
+            file=sys.stderr,
+        )
+    print(report.index)
+
+
+def serve(
+    history: HistoryOption = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the site [default: site in the state directory].")] = None,
+    port: Annotated[int, typer.Option(help="Port on this machine only; 0 takes a free one.")] = 8321,
+    quiet: QuietOption = False,
+) -> None:
+    """Serve the site on this machine; a page asked for after the history changed is made anew first."""
+    import reports
+    from reports.serving import serve as run
+
+    run(
+        paths.history_url(history),
+        out or paths.state_dir() / "site",
+        lambda: reports.load_settings(paths.configs_dir()),
+        port=port,
+        say=(lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr)),
+    )
+
+
+def table(
+    name: Annotated[Table, typer.Argument(help="Which table.")],
+    dbms: Annotated[str | None, typer.Option(help="Only this DBMS.")] = None,
+    line: Annotated[str | None, typer.Option(help="Only this line, `majors` for the steps between lines.")] = None,
+    server: Annotated[str | None, typer.Option(help="Only this server.")] = None,
+    config: Annotated[str | None, typer.Option(help="Only this config.")] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Only this benchmark.")] = None,
+    test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
+    metric: Annotated[
+        str, typer.Option(help="View: throughput, insn, cpu-us, cpu, cpupq; empty takes the fullest.")
+    ] = "",
+    base: Annotated[str, typer.Option(help="Release or config the others are relative to.")] = "",
+    history: HistoryOption = None,
+    format: Annotated[Format, typer.Option(help="text, markdown, csv or json.")] = Format.text,
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+) -> None:
+    """Print the tables of the site.
+
+    `relative` tests x releases; `groups` average, median, min, max, stddev of each group; `per-operation` absolute and
+    relative to the first result; `configs` the config matrix; `insert` the Insert Benchmark summary with SLA marks.
+    JSON is an array of objects with `title`, `columns` and `rows`.
+    """
+    import reports
+    from history.store import Store
+    from reports.tables import Selection, tables, written
+
+    wanted = Selection(dbms, line, server, config, benchmark, test, metric, base)
+    with Store.open(paths.history_url(history)) as store:
+        found = tables(store, name.value, wanted, reports.load_settings(paths.configs_dir()))
+    text = written(found, format.value, colour=out is None and sys.stdout.isatty())
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+        print(out)
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(name="report", help="The static site and its tables.", no_args_is_help=True)
+    group.command("build")(build)
+    group.command("serve")(serve)
+    group.command("table")(table)
+    app.add_typer(group)

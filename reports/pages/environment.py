@@ -1,0 +1,62 @@
+"""The environment log: what measured, and where its fingerprint changed. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from history.model import Session
+from reports.annotations import Annotation
+from reports.pages.overview import session_rows
+from reports.snapshot import Snapshot
+
+#: Sessions listed; the history keeps all of them.
+MAX_SESSIONS = 200
+
+
+def changes(before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str, str]]:
+    """(fact, before, after) of what differs, by name; an absent fact is `–`."""
+    names = sorted(before.keys() | after.keys())
+    return [
+        (name, before.get(name, "–"), after.get(name, "–")) for name in names if before.get(name) != after.get(name)
+    ]
+
+
+def epochs(sessions: list[Session]) -> list[dict[str, Any]]:
+    """Per host from old to new: the stretches in which its fingerprint did not change, with what changed at each."""
+    found: list[dict[str, Any]] = []
+    by_host: dict[str, list[Session]] = {}
+    for session in sorted(sessions, key=lambda one: (one.started, one.id)):
+        by_host.setdefault(session.host, []).append(session)
+    for host in sorted(by_host):
+        here: list[dict[str, Any]] = []
+        for session in by_host[host]:
+            if here and here[-1]["digest"] == session.fingerprint.digest:
+                here[-1]["sessions"] += 1
+                here[-1]["last"] = session.started
+                continue
+            before = here[-1]["facts"] if here else {}
+            here.append(
+                {
+                    "host": host,
+                    "digest": session.fingerprint.digest,
+                    "facts": session.fingerprint.facts,
+                    "first": session.started,
+                    "last": session.started,
+                    "sessions": 1,
+                    "changes": changes(before, session.fingerprint.facts) if here else [],
+                }
+            )
+        found += here
+    return found
+
+
+def environment_context(snapshot: Snapshot, annotations: tuple[Annotation, ...]) -> dict[str, Any]:
+    """Everything `environment.html` shows."""
+    stretches = epochs(snapshot.sessions)
+    hosts = {one["host"]: one for one in stretches}
+    return {
+        "hosts": [hosts[name] for name in sorted(hosts)],
+        "epochs": [one for one in reversed(stretches) if one["changes"]],
+        "sessions": session_rows(snapshot, MAX_SESSIONS),
+        "remarks": [one for one in annotations if one.host],
+    }
