@@ -1,0 +1,281 @@
+"""A history like those people have, written through the real store: Postgres lines with a step, a quiet line, MySQL's
+Insert Benchmark with two steps, two configs, functions, plans, samples, a failed block, and a change of kernel."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from history.model import (
+    Block,
+    Finding,
+    FindingEvent,
+    Fingerprint,
+    FunctionChange,
+    FunctionCost,
+    GroupSummary,
+    IssueLink,
+    Measurement,
+    Metric,
+    Move,
+    PlanChange,
+    Release,
+    Run,
+    SeriesKey,
+    Session,
+    StatementPlan,
+    finding_key,
+)
+from history.store import Store
+from reports.annotations import Annotation
+from reports.settings import ReportSettings, TestInfo
+
+START = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
+TESTS = {
+    "point-query": "point, part 1",
+    "hot-points": "point, part 1",
+    "range-covered-pk": "range, part 1",
+    "scan": "range, part 1",
+    "update-index": "writes",
+    "insert": "writes",
+}
+STEPS = {"l.i0": 88_000.0, "l.x": 160_000.0, "l.i1": 17_000.0, "l.i2": 4_000.0, "qr100": 5_000.0, "qp1000": 9_000.0}
+THROUGHPUT = {"l.i0": "ips", "l.x": "indexed rows/s", "l.i1": "ips", "l.i2": "ips", "qr100": "qps", "qp1000": "qps"}
+MYSQL = [f"8.0.{point}" for point in (24, 25, 26, 27, 28, 30, 31, 32)]
+POSTGRES = [f"17.{point}" for point in range(8)]
+QUIET = [f"18.{point}" for point in range(3)]
+
+
+class Writer:
+    """Appends runs to a store, with stable ids and times."""
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.store = store
+        self.random = random.Random(seed)
+        self.runs = 0
+
+    def session(self, name: str, server: str, day: int, kernel: str = "6.1.0-40", control: str = "") -> Session:
+        facts = {"cpu_model": "Ryzen 7 7840HS", "cores": "8", "kernel": kernel, "thp": "madvise"}
+        made = Session(
+            id=name,
+            host="bee-1",
+            server=server,
+            plan="local",
+            fingerprint=Fingerprint(facts=facts),
+            started=START + timedelta(days=day),
+            control=control,
+        )
+        self.store.append_session(made)
+        return made
+
+    def run(
+        self,
+        session: Session,
+        release: Release,
+        config: str,
+        benchmark: str,
+        measure: Callable[[random.Random], list[Measurement]],
+        *,
+        blocks: int = 3,
+        failed: int = 0,
+        **detail: object,
+    ) -> Run:
+        self.runs += 1
+        lane = "instructions" if benchmark == "sysbench" else "time"
+        run = Run(
+            id=f"run-{self.runs:03}",
+            session_id=session.id,
+            release=release,
+            config=config,
+            benchmark=benchmark,
+            lane=lane,
+        )
+        self.store.append_run(run)
+        for number in range(blocks + failed):
+            started = session.started + timedelta(minutes=10 * self.runs + number)
+            ok = number < blocks
+            self.store.append_block(
+                Block(
+                    id=f"{run.id}-{number}",
+                    run_id=run.id,
+                    number=number,
+                    started=started,
+                    ended=started + timedelta(seconds=50),
+                    status="ok" if ok else "failed",
+                    reason="" if ok else "the server did not answer within 60 s",
+                    measurements=tuple(measure(self.random)) if ok else (),
+                    **(detail if ok and number == 0 else {}),  # type: ignore[arg-type]
+                )
+            )
+        return run
+
+
+def _sysbench(level: float, noise: float = 0.001) -> Callable[[random.Random], list[Measurement]]:
+    def measure(rng: random.Random) -> list[Measurement]:
+        rows = []
+        for number, (test, group) in enumerate(TESTS.items()):
+            insn = 40_000.0 * (number + 1) * level * (1 + rng.gauss(0, noise))
+            pair = {"test": test, "group": group}
+            rows.append(Measurement(**pair, metric="insn/o", value=insn, unit="instructions"))  # type: ignore[arg-type]
+            rows.append(
+                Measurement(
+                    **pair, metric="qps", value=4e8 / insn * (1 + rng.gauss(0, 0.02)), unit="/s", better="higher"
+                )  # type: ignore[arg-type]
+            )
+            rows.append(Measurement(**pair, metric="cs/o", value=0.0 if number % 2 else 2.5))  # type: ignore[arg-type]
+        return rows
+
+    return measure
+
+
+def _insert(version: str) -> Callable[[random.Random], list[Measurement]]:
+    level = 1.0 if MYSQL.index(version) < 4 else 0.95 if MYSQL.index(version) < 5 else 0.85
+
+    def measure(rng: random.Random) -> list[Measurement]:
+        rows = []
+        for step, rate in STEPS.items():
+            value = rate * level * (1 + rng.gauss(0, 0.003))
+            rows.append(Measurement(test=step, metric=THROUGHPUT[step], value=value, unit="/s", better="higher"))
+            rows.append(Measurement(test=step, metric="cpupq", value=1e6 / value, unit="us"))
+            if step.startswith("q"):
+                target = float(step[2:])
+                share = 0.8 if (step, version) == ("qp1000", "8.0.32") else 1.0
+                rows.append(Measurement(test=step, metric="ips", value=target * share, unit="/s", better="higher"))
+                rows.append(Measurement(test=step, metric="target_ips", value=target, unit="/s", better="higher"))
+        return rows
+
+    return measure
+
+
+def _move(key: SeriesKey, before: float, after: float, *, group: str = "", better: str = "lower") -> Move:
+    change = 100 * (after / before - 1)
+    worse = (after > before) == (better == "lower")
+    return Move(
+        key=key,
+        group=group,
+        unit="",
+        better=better,  # type: ignore[arg-type]
+        before=before,
+        after=after,
+        change_pct=change,
+        low_pct=change - 0.4,
+        high_pct=change + 0.4,
+        direction="regression" if worse else "improvement",
+        probability=0.997,
+        q_value=0.002,
+        noise_pct=0.15,
+        mde_pct=0.6,
+        blocks_before=3,
+        blocks_after=3,
+    )
+
+
+def _findings() -> list[Finding]:
+    key = {"dbms": "postgres", "line": "17", "server": "local", "config": "default", "benchmark": "sysbench"}
+    moves = tuple(
+        _move(SeriesKey(**key, test=test, metric="insn/o"), 40_000.0 * (i + 1), 40_000.0 * (i + 1) * 1.03, group=group)
+        for i, (test, group) in enumerate(TESTS.items())
+    )
+    postgres = Finding(
+        key=finding_key("postgres", "17", "17.5", "regression"),
+        kind="regression",
+        tier="confirmed",
+        dbms="postgres",
+        line="17",
+        previous="17.4",
+        release="17.5",
+        moves=moves,
+        groups=(
+            GroupSummary(
+                server="local", metric="insn/o", group="writes", moved=2, tests=2, median_pct=3.0, worst_pct=3.0,
+                worst_test="update-index",
+            ),
+        ),
+        functions=(
+            FunctionChange(test="point-query", function="ExecInterpExpr", before=5200, after=6100),
+            FunctionChange(test="point-query", function="palloc", before=1900, after=1850),
+            FunctionChange(test="point-query", function="pg_new_check", before=0, after=300),
+        ),
+        plans=(PlanChange(test="scan", statement="SELECT 1", before="Index Scan", after="Seq Scan"),),
+        evidence=("3 of 3 blocks agree.",),
+    )  # fmt: skip
+    insert = {"dbms": "mysql", "line": "8.0", "server": "ser4", "config": "cy10a_bee", "benchmark": "insert"}
+    found = [postgres]
+    for release, previous, before, after in (("8.0.28", "8.0.27", 1.0, 0.95), ("8.0.30", "8.0.28", 0.95, 0.85)):
+        steps = tuple(
+            _move(SeriesKey(**insert, test=step, metric=THROUGHPUT[step]), rate * before, rate * after, better="higher")
+            for step, rate in STEPS.items()
+        )
+        found.append(
+            Finding(
+                key=finding_key("mysql", "8.0", release, "regression"),
+                kind="regression",
+                tier="provisional",
+                dbms="mysql",
+                line="8.0",
+                previous=previous,
+                release=release,
+                unmeasured=("8.0.29",) if release == "8.0.30" else (),
+                moves=steps,
+            )
+        )
+    return found
+
+
+def fill(store: Store, seed: int = 1) -> None:
+    """The whole history, findings included."""
+    writer = Writer(store, seed)
+    first = writer.session("s-1", "local", 0, control="17.2")
+    second = writer.session("s-2", "local", 7, kernel="6.1.0-41", control="17.2")
+    costs = {"point-query": (FunctionCost(function="ExecInterpExpr", insn_per_op=5200.0),)}
+    plans = {"scan": (StatementPlan(statement="SELECT 1", digest="a1", text="Seq Scan"),)}
+    samples = {"point-query": {"qps": tuple(1000.0 + second for second in range(30))}}
+    for at, version in enumerate(POSTGRES):
+        release = Release(
+            dbms="postgres", version=version, line="17", released=date(2024, 9, 26) + timedelta(days=91 * at)
+        )
+        measure = _sysbench(1.03 if at >= 5 else 1.0)
+        detail = {"functions": costs, "plans": plans, "samples": samples} if at in (4, 5) else {}
+        writer.run(first, release, "default", "sysbench", measure, failed=1 if version == "17.6" else 0, **detail)
+    control = Release(dbms="postgres", version="17.2", line="17", released=date(2025, 3, 27))
+    writer.run(second, control, "default", "sysbench", _sysbench(1.0))
+    for version in QUIET:
+        release = Release(dbms="postgres", version=version, line="18", released=date(2025, 9, 25))
+        writer.run(second, release, "default", "sysbench", _sysbench(0.97))
+        writer.run(second, release, "sync_off", "sysbench", _sysbench(0.95))
+    published = writer.session("s-3", "ser4", 3)
+    for version in MYSQL:
+        release = Release(dbms="mysql", version=version, line="8.0", build="published", source="Small Datum 2023-09-18")
+        writer.run(published, release, "cy10a_bee", "insert", _insert(version), blocks=1)
+    store.append_detection(_findings(), "test")
+    key = finding_key("mysql", "8.0", "8.0.30", "regression")
+    store.append_event(FindingEvent(key=key, event="detected", at=START + timedelta(days=8)))
+    store.append_event(FindingEvent(key=key, event="filed", at=START + timedelta(days=8, minutes=1)))
+    store.append_link(IssueLink(key=key, tracker="github:me/db", number=12, url="https://github.com/me/db/issues/12"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'history.db'}") as opened:
+        fill(opened)
+        yield opened
+
+
+@pytest.fixture
+def settings() -> ReportSettings:
+    metrics = [
+        Metric(name="qps", unit="/s", better="higher", smallest_change_pct=1.2, title="queries per second"),
+        Metric(name="insn/o", unit="instructions", better="lower", smallest_change_pct=0.5, title="instructions"),
+    ]
+    return ReportSettings(
+        metrics={metric.name: metric for metric in metrics},
+        tests={test: TestInfo(at, f"SELECT {at}") for at, test in enumerate(TESTS)},
+        annotations=(
+            Annotation(dbms="mysql", release="8.0.29", line="8.0", text="withdrawn", url="https://example.org/8.0.29"),
+            Annotation(host="bee-1", date=date(2026, 11, 8), text="kernel upgraded"),
+        ),
+    )
