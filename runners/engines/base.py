@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from runners.engines.account import Account
 from runners.engines.errors import EngineError, WrongVersion
+from runners.engines.sandbox import sandboxed
 from runners.engines.server import Server
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
@@ -66,6 +67,7 @@ class Engine(ABC):
         account: Account,
         state: Path,
         wrapper: Sequence[str] = (),
+        sandbox: bool = False,
     ) -> None:
         self.installed = installed
         self.options = options
@@ -74,15 +76,10 @@ class Engine(ABC):
         self.wrapper = tuple(wrapper)
         self.data = self.directory / "data"
         self.directory.mkdir(parents=True, exist_ok=True)
-        for needed in (self.directory, installed.prefix):
-            barrier = account.barrier(needed)
-            if barrier is not None:
-                raise EngineError(
-                    f"servers run as {account.name}, which may not enter {barrier} on the way to {needed}; "
-                    f"set POINTDROP_STATE to a folder that others may enter, or run: chmod o+x {barrier}"
-                )
         account.own(self.directory)
         self.server = Server(installed.release.name, self.directory, account, state, self.death_signal)
+        if sandbox:
+            self.server.confine = self._sandboxed
 
     # --- what differs from DBMS to DBMS ---------------------------------------------------------------------
 
@@ -180,6 +177,15 @@ class Engine(ABC):
         )
         if done.returncode:
             raise EngineError(f"cannot copy {source} to {target}: {done.stderr.strip()}")
+
+    def _sandboxed(self, argv: Sequence[str]) -> list[str]:
+        # Valgrind is steered from outside by process id, so its processes keep theirs.
+        return sandboxed(
+            argv,
+            readable=(self.installed.prefix,),
+            writable=(self.directory, self.server.socket_directory),
+            share_processes=self.under_valgrind,
+        )
 
     def _environment(self) -> dict[str, str]:
         return {}

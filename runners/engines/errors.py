@@ -6,7 +6,8 @@ RunnersError
 │   ├── ServerTimeout    it was not ready, or not gone, by its deadline; likewise
 │   ├── WrongVersion     the running server is not the release that was asked for
 │   ├── ServerLeftOver   a leftover server cannot be stopped
-│   └── NoAccount        servers cannot run as root, and no unprivileged account can do it here
+│   ├── NoAccount        servers cannot run as root, and no unprivileged account can do it here
+│   └── NoSandbox        bubblewrap is missing
 └── BadSettings
     ├── ConfigNotRunnable (runners.settings.dbms) the release or its build does not have what the config needs
     └── UnknownOption     (runners.settings.dbms) the server refused an option; names config, option and release
@@ -37,5 +38,11 @@ class ServerLeftOver(EngineError):
 
 class NoAccount(EngineError):
     """There is no unprivileged account to run the server as."""
+
+    exit_code = 2
+
+
+class NoSandbox(EngineError):
+    """A sandbox was asked for and there is none."""
 
     exit_code = 2

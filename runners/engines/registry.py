@@ -13,6 +13,7 @@ from runners.engines.mariadb import MariaDB
 from runners.engines.myrocks import MyRocksInMariaDB, MyRocksInMySQL
 from runners.engines.mysql import MySQL
 from runners.engines.postgres import Postgres
+from runners.engines.workplace import reachable_directory, reachable_release
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
@@ -43,16 +44,29 @@ def engine_for(
     state: Path | None = None,
     user: str | None = None,
     valgrind: Sequence[str] | None = None,
+    sandbox: bool = False,
 ) -> Engine:
     """The engine of the installed release's DBMS.
 
     `directory` becomes the server's own (data, log, option file); it and everything in it belong to the account servers
     run as. The server is recorded below `state` (default: the directory's parent), where `stop_leftovers(state)` finds
-    it. `valgrind` is a command line to put in front of the server. EngineError when there is no such engine, or when
-    the account cannot reach `directory` or the release.
+    it. Where the account cannot get to `directory` or to the release, stand-ins elsewhere are used (see `workplace`):
+    take the engine's own `directory` afterwards. `valgrind` is a command line to put in front of the server; `sandbox`
+    runs everything of the release inside bubblewrap.
+
+    EngineError when there is no such engine; NoAccount when there is nobody to run it as.
     """
     release = installed.release
     engine = engine_class(release)
     if (options.dbms, options.version) != (release.dbms, release.version):
         raise EngineError(f"options for {options.dbms} {options.version} do not fit {release.name}")
-    return engine(installed, options, directory, server_account(user), state or directory.parent, valgrind or ())
+    account = server_account(user)
+    return engine(
+        reachable_release(installed, account),
+        options,
+        reachable_directory(directory, account),
+        account,
+        state or directory.parent,
+        valgrind or (),
+        sandbox,
+    )

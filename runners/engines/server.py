@@ -20,6 +20,7 @@ from runners.engines.account import Account
 from runners.engines.errors import ServerDied, ServerTimeout
 from runners.engines.leftovers import kill_server
 from runners.engines.records import MARKER, ProcessId, ServerRecord, mapped_shared_files
+from runners.engines.sandbox import SANDBOX
 
 POLL_S = 0.02
 #: Lines of the server's log that an error shows.
@@ -44,6 +45,8 @@ class Server:
         self.socket_directory = Path(tempfile.mkdtemp(prefix="pointdrop-"))
         account.own(self.socket_directory)
         self.record = ServerRecord.new(directory, account.uid, self.socket_directory)
+        self.confine: Callable[[Sequence[str]], list[str]] = list
+        """Puts a sandbox around a command line, where one is wanted."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, argv: Sequence[str], environment: Mapping[str, str], deadline_s: float, text_in: str = "") -> str:
@@ -52,7 +55,7 @@ class Server:
         ServerDied when it fails, ServerTimeout when it is not done by the deadline.
         """
         self.record.write(self.state)
-        command = self.account.command(argv, self.death_signal)
+        command = self.account.command(self.confine(argv), self.death_signal)
         try:
             done = subprocess.run(
                 command,
@@ -83,7 +86,7 @@ class Server:
         with self.log.open("wb") as log:
             self.account.own(self.log)
             self._process = subprocess.Popen(
-                self.account.command(argv, self.death_signal),
+                self.account.command(self.confine(argv), self.death_signal),
                 cwd=self.directory,
                 env=self._environment(environment),
                 stdin=subprocess.DEVNULL,
@@ -124,10 +127,13 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Process id of the server (of valgrind, where that is in front)."""
-        process = self._running()
-        if process is None:
+        """Process id of the server: of valgrind, where that is in front, and never of the sandbox around it."""
+        outermost = self._running()
+        if outermost is None:
             raise ServerDied(f"{self.name} does not run; the end of its log:\n{self.log_tail()}")
+        process = psutil.Process(outermost.pid)
+        while process.name() == SANDBOX and (inner := process.children()):
+            process = inner[0]
         return process.pid
 
     @property
@@ -144,8 +150,10 @@ class Server:
         warnings: tuple[str, ...] = ()
         process = self._running()
         if process is not None:
-            process.send_signal(how)
             try:
+                os.kill(self.pid, how)
+                process.wait(deadline_s)
+            except (ProcessLookupError, psutil.NoSuchProcess):
                 process.wait(deadline_s)
             except subprocess.TimeoutExpired:
                 warnings = (f"{self.name} was killed: it did not stop within {deadline_s:.0f} s",)

@@ -1,0 +1,90 @@
+"""A place servers can reach when root keeps the state where nobody else may enter (`/root`, a private home).
+
+Servers never run as root, and a folder on the way that only root may enter hides release and data from them. Instead of
+opening that folder we mirror what a server needs below `/var/lib/pointdrop`: releases as hard links, which take no
+room on the same file system, and the server's own directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from runners.engines.account import Account
+from runners.engines.errors import EngineError
+from runners.releases.installed import Installed, find_loader
+
+MIRRORS = Path("/var/lib/pointdrop")
+#: Beside each mirrored release a file of its name and this, which holds the path it mirrors.
+NOTE = ".source"
+
+
+def reachable_directory(directory: Path, account: Account, mirrors: Path = MIRRORS) -> Path:
+    """`directory`, or its stand-in below `mirrors` when `account` cannot get to it."""
+    directory = directory.resolve()
+    if not account.drops or account.barrier(directory) is None:
+        return directory
+    return _mirror(mirrors, account) / "servers" / _name(directory)
+
+
+def reachable_release(installed: Installed, account: Account, mirrors: Path = MIRRORS) -> Installed:
+    """`installed`, or the same release below `mirrors` when `account` cannot get to it."""
+    source = installed.prefix.resolve()
+    if not account.drops or account.barrier(source / "bin") is None:
+        return installed
+    releases = _mirror(mirrors, account) / "releases"
+    releases.mkdir(exist_ok=True)
+    _forget_gone(releases)
+    target = releases / _name(source)
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=releases, ignore_cleanup_errors=True) as draft:
+            _copy(source, Path(draft) / "release")
+            (releases / f"{target.name}{NOTE}").write_text(str(source))
+            with contextlib.suppress(FileExistsError):  # another process was first
+                (Path(draft) / "release").rename(target)
+    return dataclasses.replace(installed, prefix=target, loader=find_loader(target))
+
+
+def _mirror(mirrors: Path, account: Account) -> Path:
+    try:
+        mirrors.mkdir(parents=True, exist_ok=True)
+        mirrors.chmod(0o711)
+        barrier = account.barrier(mirrors)
+    except OSError as error:
+        raise EngineError(
+            f"servers run as {account.name}, which may not enter the state directory, and {mirrors} cannot be used "
+            f"instead ({error.strerror}); set POINTDROP_STATE to a folder that others may enter"
+        ) from error
+    if barrier is not None:
+        raise EngineError(f"{account.name} may not enter {barrier}; run: chmod o+x {barrier}")
+    return mirrors
+
+
+def _name(path: Path) -> str:
+    """A short name for a path, the same every time and different for every path."""
+    return f"{path.name}-{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Hard links, else a copy where the file system is another."""
+    for how in ("--link", "--reflink=auto"):
+        done = subprocess.run(
+            ["cp", "--archive", how, "--", str(source), str(target)], check=False, capture_output=True, text=True
+        )
+        if done.returncode == 0:
+            return
+        shutil.rmtree(target, ignore_errors=True)
+    raise EngineError(f"cannot mirror {source} to {target}: {done.stderr.strip()}")
+
+
+def _forget_gone(releases: Path) -> None:
+    """Remove mirrors of releases that the cache has dropped."""
+    for note in releases.glob(f"*{NOTE}"):
+        if not Path(note.read_text()).exists():
+            shutil.rmtree(releases / note.name.removesuffix(NOTE), ignore_errors=True)
+            note.unlink(missing_ok=True)
