@@ -62,7 +62,7 @@ def parse_profile(text: str) -> Profile:
                         where = (names[number], obj)
         elif line.startswith("calls="):
             inclusive = True
-        elif line.startswith(("totals:", "summary:")):
+        elif line.startswith("totals:"):
             total = int(line.split()[1])
         elif cost := _COST.match(line):
             if not inclusive:

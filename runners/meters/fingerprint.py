@@ -32,7 +32,7 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
     """Pure part: facts that are not known are left out.
 
     >>> fingerprint_of(Facts(cpus=2, turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
-    {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'workload': '3f6e0c1bd2c2ee46'}
+    {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'virtualization': 'none', 'workload': 'de225b3a2237fb82'}
     """
     known: dict[str, str | None] = {
         "cpu_model": facts.cpu_model,

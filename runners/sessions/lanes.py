@@ -87,7 +87,7 @@ class TimeLane:
         readings: list[Reading] = []
 
         def on_second(second: Second) -> None:
-            if second.at_s >= warmup:
+            if warmup <= second.at_s < warmup + seconds:
                 readings.append(meter.read())
 
         command = run_command(engine.connection, test, self.scale, seconds=seconds, warmup_s=warmup, seed=seed)
