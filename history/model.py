@@ -40,15 +40,21 @@ def utc(moment: datetime) -> datetime:
 
 
 def finite(value: float) -> float:
-    """A measured value is a finite number; an absent one is an absent row, never NaN and never zero."""
+    """A measured value is a finite number; an absent one is an absent row, never NaN and never zero.
+
+    Minus zero becomes zero: databases do not all keep the sign.
+    """
     if not math.isfinite(value):
         raise ValueError(f"a value must be finite, got {value}")
-    return value
+    return value + 0.0
 
 
 Moment = Annotated[datetime, AfterValidator(utc)]
 Value = Annotated[float, AfterValidator(finite)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+#: What a 64-bit column holds.
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Row(BaseModel):
@@ -102,7 +108,7 @@ class Session(Row):
     server: Name
     plan: str = ""
     fingerprint: Fingerprint
-    seed: int = 0
+    seed: Seed = 0
     started: Moment
     control: str = ""
     """Version of the control release of this session, empty for imported figures."""
@@ -133,7 +139,7 @@ class Measurement(Row):
     value: Value
     unit: str = ""
     better: Better = "lower"
-    operations: int | None = None
+    operations: Count | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -158,7 +164,7 @@ class Block(Row):
 
     id: Name
     run_id: Name
-    number: int
+    number: Count
     started: Moment
     ended: Moment
     status: BlockStatus = "ok"
@@ -168,7 +174,7 @@ class Block(Row):
     """By test; the most expensive functions first."""
     plans: dict[str, tuple[StatementPlan, ...]] = Field(default_factory=dict)
     """By test."""
-    samples: dict[str, dict[str, tuple[float, ...]]] = Field(default_factory=dict)
+    samples: dict[str, dict[str, tuple[Value, ...]]] = Field(default_factory=dict)
     """By test, then metric: one value a second."""
     warnings: tuple[str, ...] = ()
 
@@ -364,5 +370,5 @@ class IssueLink(Row):
     key: Name
     tracker: Name
     """`github:owner/name` or `files`."""
-    number: int
+    number: Count
     url: str = ""

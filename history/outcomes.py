@@ -1,0 +1,138 @@
+"""What became of measurements: detections and their findings, events, issue links, and supersessions.
+
+Same habits as `history.writing`: an open transaction, one value, True when it was new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from history import schema
+from history.errors import ConflictingRecord, UnknownSeries
+from history.model import Finding, FindingEvent, IssueLink
+from history.records import digest, pack, shown, text_of, unpack
+from history.writing import Known, insert_new, stamp
+
+
+class Supersession(NamedTuple):
+    """A correction: what no longer counts, what stands in its place if anything does, and why."""
+
+    kind: str
+    """`session`, `run` or `block`."""
+    target_id: str
+    reason: str
+    replacement_id: str | None
+    at: datetime
+
+
+def append_detection(connection: Connection, known: Known, findings: Sequence[Finding], settings_digest: str) -> bool:
+    """One detection with all its findings. The same findings under the same settings as last time add nothing.
+
+    ConflictingRecord when two findings share a key.
+    """
+    ordered = sorted(findings, key=lambda one: one.key)
+    for one, other in pairwise(ordered):
+        if one.key == other.key:
+            raise ConflictingRecord(f"a detection has one finding of a key, but {one.key} is there twice")
+    content = hashlib.sha256("".join((settings_digest, *(digest(one) for one in ordered))).encode()).hexdigest()
+    table = schema.detection.c
+    newest = connection.execute(select(table.digest).order_by(table.pk.desc()).limit(1)).scalar_one_or_none()
+    if newest == content:
+        return False
+    row = {"at": datetime.now(UTC), "settings_digest": settings_digest, "digest": content, **stamp(connection, known)}
+    pk = insert_new(connection, schema.detection, row)
+    rows = [
+        {
+            "detection_pk": pk,
+            "number": number,
+            **one.model_dump(include={"key", "kind", "tier", "dbms", "line", "release"}),
+            "content": pack(shown(one)),
+        }
+        for number, one in enumerate(findings)
+    ]
+    if rows:
+        connection.execute(schema.finding.insert(), rows)
+    return True
+
+
+def findings(
+    connection: Connection,
+    dbms: str | None = None,
+    line: str | None = None,
+    kind: str | None = None,
+    tier: str | None = None,
+) -> list[Finding]:
+    """Findings of the newest detection, in the order they were given."""
+    table = schema.finding.c
+    newest = select(func.max(schema.detection.c.pk)).scalar_subquery()
+    query = select(table.content).where(table.detection_pk == newest).order_by(table.number)
+    for column, wanted in ((table.dbms, dbms), (table.line, line), (table.kind, kind), (table.tier, tier)):
+        query = query.where(column == wanted) if wanted is not None else query
+    return [Finding.model_validate(unpack(content)) for content in connection.execute(query).scalars()]
+
+
+def append_event(connection: Connection, known: Known, event: FindingEvent) -> bool:
+    """An event; one that is equal in everything, its moment included, is the same event."""
+    row = event.model_dump(exclude={"detail"}) | {"detail": text_of(shown(event)["detail"]), "digest": digest(event)}
+    return insert_new(connection, schema.event, row | stamp(connection, known)) is not None
+
+
+def events(connection: Connection, key: str | None = None) -> list[FindingEvent]:
+    """In the order of their moments; of one moment, in the order they were stored."""
+    table = schema.event
+    query = select(table).order_by(table.c.at, table.c.pk)
+    query = query.where(table.c.key == key) if key is not None else query
+    return [
+        FindingEvent(key=row.key, event=row.event, at=row.at, actor=row.actor, detail=json.loads(row.detail))
+        for row in connection.execute(query)
+    ]
+
+
+def append_link(connection: Connection, known: Known, link: IssueLink) -> bool:
+    """Where a finding stands in a tracker."""
+    return (
+        insert_new(connection, schema.link, link.model_dump() | {"digest": digest(link)} | stamp(connection, known))
+        is not None
+    )
+
+
+def links(connection: Connection, key: str | None = None) -> list[IssueLink]:
+    """In the order they were stored."""
+    table = schema.link
+    query = select(table.c.key, table.c.tracker, table.c.number, table.c.url).order_by(table.c.pk)
+    query = query.where(table.c.key == key) if key is not None else query
+    return [IssueLink.model_validate(dict(row)) for row in connection.execute(query).mappings()]
+
+
+def supersede(connection: Connection, known: Known, correction: Supersession) -> bool:
+    """Take a session, run or block out of every series, with a reason. It stays stored.
+
+    UnknownSeries when the row, or the one that replaces it, is not stored.
+    """
+    if correction.kind not in schema.SUPERSEDED_KINDS:
+        raise UnknownSeries(
+            f"a {correction.kind!r} cannot be superseded; only {', '.join(schema.SUPERSEDED_KINDS)} can"
+        )
+    table = {"session": schema.session, "run": schema.run, "block": schema.block}[correction.kind]
+    for name in (correction.target_id, correction.replacement_id):
+        if name is not None and not connection.execute(select(table.c.pk).where(table.c.id == name)).first():
+            raise UnknownSeries(f"no {correction.kind} {name} is stored; list them with: pointdrop history query")
+    if not correction.reason.strip():
+        raise UnknownSeries("a correction needs its reason")
+    same = text_of([correction.kind, correction.target_id, correction.reason, correction.replacement_id])
+    row = correction._asdict() | {"digest": hashlib.sha256(same.encode()).hexdigest()}
+    return insert_new(connection, schema.supersession, row | stamp(connection, known)) is not None
+
+
+def supersessions(connection: Connection) -> list[Supersession]:
+    """In the order they were stored."""
+    table = schema.supersession.c
+    query = select(table.kind, table.target_id, table.reason, table.replacement_id, table.at).order_by(table.pk)
+    return [Supersession(*row) for row in connection.execute(query)]

@@ -1,0 +1,80 @@
+"""The canonical text of a value, its digest, and the packing of what is stored whole. Pure.
+
+Two values are the same record exactly when their canonical texts are equal: keys are sorted, measurements stand in
+the order of their names, numbers are written so that they read back exactly.
+
+>>> digest(Release(dbms="postgres", version="17.2", line="17"))[:16]
+'5b91b4f9d03ee9ad'
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from importlib.metadata import version as package_version
+from itertools import pairwise
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from history.errors import InvalidRecord
+from history.model import Block, Measurement, Release, Row
+
+__all__ = ["MEASUREMENTS", "WRITER", "Release", "digest", "in_order", "pack", "shown", "text_of", "unpack"]
+
+#: The tool version that rows written by this process carry.
+WRITER = f"pointdrop {package_version('pointdrop')}"
+
+MEASUREMENTS: TypeAdapter[Sequence[Measurement]] = TypeAdapter(Sequence[Measurement])
+
+#: Of zlib: small blocks, and speed matters more than the last percent.
+COMPRESSION_LEVEL = 6
+
+
+def in_order(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """By test, then metric. InvalidRecord when one block has two values of one test and metric."""
+    ordered = sorted(measurements, key=lambda one: (one.test, one.metric))
+    for one, other in pairwise(ordered):
+        if one.test == other.test and one.metric == other.metric:
+            raise InvalidRecord(
+                f"a block runs every test once, but {one.test} has two values of {one.metric}; "
+                "give each repetition its own block"
+            )
+    return ordered
+
+
+def text_of(value: Any) -> str:
+    """JSON with sorted keys and no spaces; a number that is not finite is an error."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def shown(row: Row) -> dict[str, Any]:
+    """`row` as plain JSON values."""
+    return row.model_dump(mode="json")
+
+
+def digest(row: Row) -> str:
+    """sha256 of the canonical text, lower-case hex.
+
+    InvalidRecord when a text holds a NUL, which PostgreSQL cannot store.
+    """
+    if isinstance(row, Block):  # the only record that is large: its measurements go through the compiled path
+        rest = text_of(row.model_dump(mode="json", exclude={"measurements"})).encode()
+        content = rest + MEASUREMENTS.dump_json(in_order(row.measurements))
+    else:
+        content = text_of(shown(row)).encode()
+    if b"\\u0000" in content:
+        raise InvalidRecord(f"{type(row).__name__.lower()} holds a NUL character; remove it from the text")
+    return hashlib.sha256(content).hexdigest()
+
+
+def pack(value: Any) -> bytes:
+    """JSON, compressed. Numbers survive exactly."""
+    return zlib.compress(text_of(value).encode(), COMPRESSION_LEVEL)
+
+
+def unpack(content: bytes) -> Any:
+    """The inverse of `pack`."""
+    return json.loads(zlib.decompress(content))

@@ -1,0 +1,320 @@
+"""The append-only history behind one SQLAlchemy URL.
+
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as folder, Store.open(f"sqlite:///{folder}/history.db") as store:
+...     store.pin_release(Release(dbms="postgres", version="17.2", line="17", digest="00"))
+...     [release.version for release in store.releases("postgres")]
+True
+['17.2']
+
+Every `append_*` is one transaction: when it returns, the row is on disk; True when it was new, False when the same
+row was there. When the database cannot take a session, run or block, it is kept in the spool and StoreUnavailable
+says where (`history.spool`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self, TypeVar
+
+from sqlalchemy import URL, Connection, Engine
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from history import assemble, outcomes, reading, writing
+from history.database import is_passing, migrate, open_engine, parse_url
+from history.database import reading as read_transaction
+from history.database import writing as write_transaction
+from history.errors import StoreUnavailable
+from history.interchange import Record
+from history.model import (
+    Block,
+    Finding,
+    FindingEvent,
+    FunctionCost,
+    IssueLink,
+    Release,
+    Run,
+    Series,
+    Session,
+    StatementPlan,
+)
+from history.outcomes import Supersession
+from history.reading import LineKey
+from history.spool import Spool
+
+T = TypeVar("T")
+
+#: A transaction that failed for a passing reason (deadlock, lost connection) is tried so often.
+ATTEMPTS = 4
+#: Seconds; the waits between attempts grow up to this.
+LONGEST_WAIT = 5.0
+
+
+class Store:
+    """One history. Use as a context manager; one thread at a time."""
+
+    def __init__(self, engine: Engine, spool: Spool | None = None) -> None:
+        self.engine = engine
+        self._known = writing.Known()
+        self._spool = spool or Spool()
+        self._begun: dict[str, Session | Run] = {}
+        """Sessions and runs of this process: a spooled block needs them."""
+        self._missing: set[str] = set()
+        """Of those, the ones that went to the spool and stand before the next row of theirs."""
+
+    @classmethod
+    def open(cls, url: str | URL, spool: Spool | None = None) -> Store:
+        """Open a history, creating and migrating it. StoreUnavailable when that cannot be."""
+        store = cls(open_engine(parse_url(url)), spool)
+        try:
+            migrate(store.engine)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @property
+    def url(self) -> URL:
+        """`str` of it hides the password."""
+        return self.engine.url
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def transact(self, work: Callable[[Connection, writing.Known], T]) -> T:
+        """Run `work` in one transaction, again after a passing failure; it must not mind being run twice."""
+        attempts = Retrying(
+            retry=retry_if_exception(is_passing),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_random_exponential(max=LONGEST_WAIT),
+            reraise=True,
+        )
+        done: T = attempts(self._transact, work)
+        return done
+
+    def _transact(self, work: Callable[[Connection, writing.Known], T]) -> T:
+        try:
+            with write_transaction(self.engine) as connection:
+                return work(connection, self._known)
+        except BaseException:
+            self._known.forget()
+            raise
+
+    def _append(self, record: Record) -> bool:
+        if not isinstance(record, Block):
+            self._begun[record.id] = record
+        above = self._above(record)
+        first = [one for one in above if one.id in self._missing]
+
+        def put_all(connection: Connection, known: writing.Known) -> bool:
+            for one in first:
+                self.put(connection, known, one)
+            return self.put(connection, known, record)
+
+        try:
+            new = self.transact(put_all)
+        except StoreUnavailable as error:
+            path = self._spool.keep([*above, record])
+            self._missing.update(one.id for one in (*above, record))
+            raise StoreUnavailable(
+                f"{error}. The results are kept in {path}; when the database is back: pointdrop history recover"
+            ) from error
+        self._missing.difference_update(one.id for one in first)
+        return new
+
+    def _above(self, record: Record) -> list[Record]:
+        """The session and run that `record` belongs to, as far as this process appended them."""
+        found: list[Record] = []
+        parent = getattr(record, "run_id", None) or getattr(record, "session_id", None)
+        while parent in self._begun:
+            found.insert(0, self._begun[parent])
+            parent = getattr(found[0], "session_id", None)
+        return found
+
+    @staticmethod
+    def put(connection: Connection, known: writing.Known, record: Record) -> bool:
+        """Append one record in a transaction that is open already."""
+        if isinstance(record, Session):
+            return writing.append_session(connection, known, record)
+        if isinstance(record, Run):
+            return writing.append_run(connection, known, record)
+        return writing.append_block(connection, known, record)
+
+    def append_session(self, session: Session) -> bool:
+        """Idempotent; ConflictingRecord when the id is stored with other contents."""
+        return self._append(session)
+
+    def append_run(self, run: Run) -> bool:
+        """Idempotent; UnknownSeries without its session, ConflictingRecord when its build is pinned otherwise."""
+        return self._append(run)
+
+    def append_block(self, block: Block) -> bool:
+        """Idempotent; UnknownSeries without its run, ConflictingRecord when a metric changed its unit."""
+        return self._append(block)
+
+    def pin_release(self, release: Release) -> bool:
+        """The first pin of a build wins; another digest is ConflictingRecord."""
+        return self.transact(lambda connection, known: writing.pin_release(connection, known, release))
+
+    def supersede(self, kind: str, target_id: str, reason: str, replacement_id: str | None = None) -> bool:
+        """From now on a session, run or block counts no more; it stays stored, with the reason."""
+        correction = Supersession(kind, target_id, reason, replacement_id, datetime.now(UTC))
+        return self.transact(lambda connection, known: outcomes.supersede(connection, known, correction))
+
+    def append_detection(self, findings: Sequence[Finding], settings_digest: str) -> bool:
+        """One detection with all its findings; False when the newest one is the same."""
+        kept = list(findings)
+        return self.transact(
+            lambda connection, known: outcomes.append_detection(connection, known, kept, settings_digest)
+        )
+
+    def append_event(self, event: FindingEvent) -> bool:
+        """Something happened to a finding."""
+        return self.transact(lambda connection, known: outcomes.append_event(connection, known, event))
+
+    def append_link(self, link: IssueLink) -> bool:
+        """Where a finding stands in a tracker."""
+        return self.transact(lambda connection, known: outcomes.append_link(connection, known, link))
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def _read(self, query: Callable[[Connection], T]) -> T:
+        with read_transaction(self.engine) as connection:
+            return query(connection)
+
+    def releases(self, dbms: str | None = None) -> list[Release]:
+        """Pinned and measured releases, one a version, in version order."""
+        return self._read(lambda connection: reading.releases(connection, dbms))
+
+    def sessions(self) -> list[Session]:
+        """By start."""
+        return self._read(reading.sessions)
+
+    def runs(
+        self,
+        session_id: str | None = None,
+        *,
+        id: str | None = None,
+        dbms: str | None = None,
+        line: str | None = None,
+        version: str | None = None,
+        server: str | None = None,
+        config: str | None = None,
+        benchmark: str | None = None,
+        lane: str | None = None,
+    ) -> list[Run]:
+        """In the order they were stored."""
+        filters = {"id": id, "session_id": session_id, "dbms": dbms, "line": line, "version": version}
+        filters |= {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
+        return self._read(lambda connection: list(reading.runs(connection, **filters)))
+
+    def blocks(self, run_id: str, *, details: bool = True) -> list[Block]:
+        """By number; `details=False` leaves out samples, functions and plans, which are large."""
+        return self._read(lambda connection: reading.blocks(connection, run_id, details=details))
+
+    def block_ids(self, session_id: str) -> set[str]:
+        """What a resumed session need not do again: every block of it, whatever its status."""
+        return self._read(lambda connection: reading.block_ids(connection, session_id))
+
+    def measured(
+        self,
+        dbms: str,
+        config: str | None = None,
+        benchmark: str | None = None,
+        lane: str | None = None,
+        server: str | None = None,
+    ) -> dict[str, int]:
+        """Blocks that count, by version."""
+        return self._read(
+            lambda connection: reading.measured(
+                connection, dbms=dbms, config=config, benchmark=benchmark, lane=lane, server=server
+            )
+        )
+
+    def lines(self, dbms: str | None = None) -> list[LineKey]:
+        """(dbms, line, server, config, benchmark) of every line with blocks that count, `majors` included."""
+        return self._read(lambda connection: reading.lines(connection, dbms))
+
+    def series(
+        self,
+        dbms: str | None = None,
+        line: str | None = None,
+        server: str | None = None,
+        config: str | None = None,
+        benchmark: str | None = None,
+        test: str | None = None,
+        metric: str | None = None,
+        until: str | None = None,
+    ) -> Iterator[Series]:
+        """Every series that has values, line by line, by test and metric, a few at a time in memory.
+
+        Blocks that are noisy, failed or superseded are left out. `until` leaves out releases after that version: the
+        history as it was when that release came out.
+        """
+        wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
+        return assemble.read_series(self.engine, wanted | {"test": test, "metric": metric}, until)
+
+    def functions(
+        self,
+        dbms: str,
+        version: str,
+        test: str,
+        *,
+        server: str | None = None,
+        config: str | None = None,
+        benchmark: str | None = None,
+        lane: str | None = None,
+    ) -> tuple[FunctionCost, ...]:
+        """Instructions per operation by function, from the newest block that has them, the most expensive first."""
+        filters = {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
+        return self._read(lambda connection: reading.functions(connection, dbms, version, test, filters))
+
+    def plans(
+        self,
+        dbms: str,
+        version: str,
+        test: str,
+        *,
+        server: str | None = None,
+        config: str | None = None,
+        benchmark: str | None = None,
+        lane: str | None = None,
+    ) -> tuple[StatementPlan, ...]:
+        """Plans of the newest block that has them."""
+        filters = {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
+        return self._read(lambda connection: reading.plans(connection, dbms, version, test, filters))
+
+    def samples(self, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:
+        """One value a second, by test, then metric."""
+        return self._read(lambda connection: reading.samples(connection, block_id))
+
+    def findings(
+        self, dbms: str | None = None, line: str | None = None, kind: str | None = None, tier: str | None = None
+    ) -> list[Finding]:
+        """Findings of the newest detection."""
+        return self._read(lambda connection: outcomes.findings(connection, dbms, line, kind, tier))
+
+    def events(self, key: str | None = None) -> list[FindingEvent]:
+        """What happened to a finding, in order; without a key, to all."""
+        return self._read(lambda connection: outcomes.events(connection, key))
+
+    def links(self, key: str | None = None) -> list[IssueLink]:
+        """Issues of a finding, oldest first; without a key, of all."""
+        return self._read(lambda connection: outcomes.links(connection, key))
+
+    def supersessions(self) -> list[Supersession]:
+        """Corrections, oldest first."""
+        return self._read(outcomes.supersessions)

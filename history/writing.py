@@ -1,0 +1,305 @@
+"""Rows into tables: each function takes an open transaction and one value, and returns whether it was new.
+
+The same id with the same contents is nothing new; with other contents it is ConflictingRecord. Rows that many values
+share (host, fingerprint, release, series, ...) are looked up once and remembered for as long as the store is open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from history import schema
+from history.errors import ConflictingRecord, UnknownSeries
+from history.model import Block, Measurement, Release, Run, Session
+from history.records import WRITER, digest, in_order, pack, text_of
+
+#: Columns of a measurement, in the order of the tuples that are written.
+MEASUREMENT_COLUMNS = ("series_pk", "block_pk", "value", "operations", "warnings")
+
+
+class Place(NamedTuple):
+    """What all series of one run share, and the run's number."""
+
+    run_pk: int
+    dbms: str
+    line: str
+    server: str
+    config: str
+    benchmark: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self[1:]
+
+
+@dataclass
+class Known:
+    """Numbers of rows that are certainly committed or belong to the transaction under way."""
+
+    keys: dict[Hashable, int] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    series: dict[tuple[str, ...], dict[tuple[str, str], tuple[tuple[str, ...], int]]] = field(default_factory=dict)
+    """By place, then (test, metric): (group, unit, better) and number."""
+
+    def forget(self) -> None:
+        """After a transaction that failed, nothing is certain."""
+        self.keys.clear()
+        self.places.clear()
+        self.series.clear()
+
+
+def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> int | None:
+    """The number of the new row, or None when a unique key says it is there already."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    statement = insert(table).values(**values).on_conflict_do_nothing().returning(table.c.pk)
+    return connection.execute(statement).scalar_one_or_none()
+
+
+def stamp(connection: Connection, known: Known) -> dict[str, Any]:
+    """When and by which tool version a row is written."""
+    return {"written_at": datetime.now(UTC), "writer_pk": writer_key(connection, known)}
+
+
+def writer_key(connection: Connection, known: Known) -> int:
+    """The number of this tool version."""
+    return shared_key(connection, known, schema.writer, {"version": WRITER}, stamped=False)
+
+
+def shared_key(
+    connection: Connection,
+    known: Known,
+    table: Table,
+    unique: dict[str, Any],
+    rest: dict[str, Any] | None = None,
+    *,
+    stamped: bool = True,
+) -> int:
+    """The number of the row of `table` with the values `unique`, made if there is none."""
+    name = (table.name, *unique.values())
+    if name in known.keys:
+        return known.keys[name]
+    query = select(table.c.pk).where(*(table.c[column] == value for column, value in unique.items()))
+    pk = connection.execute(query).scalar_one_or_none()
+    if pk is None:
+        row = unique | (rest or {}) | (stamp(connection, known) if stamped else {})
+        pk = insert_new(connection, table, row)
+    if pk is None:  # another process was quicker
+        pk = connection.execute(query).scalar_one()
+    known.keys[name] = int(pk)
+    return known.keys[name]
+
+
+def is_new(connection: Connection, table: Table, public: dict[str, str], content: str) -> bool:
+    """False when the row is stored with this very digest; ConflictingRecord when with another."""
+    query = select(table.c.digest).where(*(table.c[column] == value for column, value in public.items()))
+    held = connection.execute(query).scalar_one_or_none()
+    if held is not None and held != content:
+        raise ConflictingRecord(
+            f"{table.name} {' '.join(public.values())} is stored with other contents; "
+            "a correction is a new row with its own id that supersedes this one"
+        )
+    return held is None
+
+
+def _insert_or_match(connection: Connection, table: Table, public: dict[str, str], row: dict[str, Any]) -> int | None:
+    """Insert a row by its public id; None when another process has just written the same."""
+    pk = insert_new(connection, table, public | row)
+    if pk is None:
+        is_new(connection, table, public, row["digest"])
+    return pk
+
+
+def append_session(connection: Connection, known: Known, session: Session) -> bool:
+    """Session, with its host, fingerprint and epoch."""
+    content = digest(session)
+    if not is_new(connection, schema.session, {"id": session.id}, content):
+        return False
+    host = shared_key(connection, known, schema.host, {"name": session.host})
+    facts = {"facts": text_of(session.fingerprint.facts)}
+    prints = shared_key(connection, known, schema.fingerprint, {"digest": session.fingerprint.digest}, facts)
+    row = {
+        "epoch_pk": shared_key(connection, known, schema.epoch, {"host_pk": host, "fingerprint_pk": prints}),
+        "digest": content,
+        **session.model_dump(include={"server", "plan", "seed", "started", "control"}),
+        **stamp(connection, known),
+    }
+    return _insert_or_match(connection, schema.session, {"id": session.id}, row) is not None
+
+
+def release_row(release: Release, pinned: bool) -> dict[str, Any]:
+    """Columns of a release besides its digest."""
+    values = release.model_dump()
+    values["archive_digest"] = values.pop("digest")
+    return values | {"pinned": pinned}
+
+
+def append_run(connection: Connection, known: Known, run: Run) -> bool:
+    """Run, with its release and bundle. UnknownSeries without its session."""
+    content = digest(run)
+    if not is_new(connection, schema.run, {"id": run.id}, content):
+        return False
+    query = select(schema.session.c.pk).where(schema.session.c.id == run.session_id)
+    session_pk = connection.execute(query).scalar_one_or_none()
+    if session_pk is None:
+        raise UnknownSeries(f"run {run.id} is of session {run.session_id}, which is not stored; append it first")
+    _check_pin(connection, run.release)
+    release = {"digest": digest(run.release), "pinned": False}
+    bundle = pack({"options": run.options, "bundle": run.bundle})
+    named = digest_of_bundle(run)
+    row = {
+        "session_pk": session_pk,
+        "release_pk": shared_key(connection, known, schema.release, release, release_row(run.release, False) | release),
+        "bundle_pk": shared_key(connection, known, schema.bundle, {"digest": named}, {"content": bundle}),
+        "digest": content,
+        **run.model_dump(include={"config", "benchmark", "profile", "lane"}),
+        **stamp(connection, known),
+    }
+    return _insert_or_match(connection, schema.run, {"id": run.id}, row) is not None
+
+
+def digest_of_bundle(run: Run) -> str:
+    """Runs of one session mostly share options and bundle; they are stored once."""
+    return hashlib.sha256(text_of([run.options, run.bundle]).encode()).hexdigest()
+
+
+def _check_pin(connection: Connection, release: Release) -> None:
+    """ConflictingRecord when this build is pinned to another archive."""
+    table = schema.release
+    query = select(table.c.archive_digest).where(
+        table.c.pinned,
+        table.c.dbms == release.dbms,
+        table.c.version == release.version,
+        table.c.build == release.build,
+    )
+    held = connection.execute(query).scalar_one_or_none()
+    if held and release.digest and held != release.digest:
+        raise ConflictingRecord(
+            f"{release.name} ({release.build or 'no build named'}) is pinned to {held}, not to {release.digest}; "
+            "the archive changed after it was pinned, so find out why before measuring it"
+        )
+
+
+def pin_release(connection: Connection, known: Known, release: Release) -> bool:
+    """The first pin of a build wins; the same digest again is nothing new."""
+    _check_pin(connection, release)
+    row = release_row(release, True) | {"digest": digest(release)} | stamp(connection, known)
+    pk = insert_new(connection, schema.release, row)
+    if pk is None:
+        _check_pin(connection, release)
+    return pk is not None
+
+
+def place_of(connection: Connection, known: Known, run_id: str) -> Place:
+    """What the series of a run share. UnknownSeries when the run is not stored."""
+    if run_id in known.places:
+        return known.places[run_id]
+    run, session, release = schema.run.c, schema.session.c, schema.release.c
+    query = (
+        select(run.pk, release.dbms, release.line, session.server, run.config, run.benchmark)
+        .select_from(schema.run)
+        .join(schema.session, session.pk == run.session_pk)
+        .join(schema.release, release.pk == run.release_pk)
+        .where(run.id == run_id)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise UnknownSeries(f"run {run_id} is not stored; append it before its blocks")
+    known.places[run_id] = Place(*row)
+    return known.places[run_id]
+
+
+def _series_key(connection: Connection, known: Known, place: Place, one: Measurement) -> int:
+    """The number of the series a measurement belongs to, made if there is none.
+
+    ConflictingRecord when the same test and metric is stored with another unit or direction: such values must never
+    meet in one series.
+    """
+    stored = known.series.get(place.key)
+    if stored is None:
+        stored = known.series[place.key] = _load_series(connection, place)
+    facts = (one.group, one.unit, one.better)
+    held = stored.get((one.test, one.metric))
+    if held is not None and held[0] == facts:
+        return held[1]
+    if held is not None and held[0][1:] != facts[1:]:
+        raise ConflictingRecord(
+            f"{one.metric} of {one.test} is stored in {held[0][1]!r} ({held[0][2]} is better), this one is in "
+            f"{one.unit!r} ({one.better} is better); give the metric another name"
+        )
+    unique = dict(zip(schema.SERIES_KEY, (*place.key, one.test, one.metric), strict=True)) | dict(
+        zip(schema.SERIES_FACTS, facts, strict=True)
+    )
+    rest = {"writer_pk": writer_key(connection, known)}
+    pk = shared_key(connection, known, schema.series, unique, rest, stamped=False)
+    stored[one.test, one.metric] = (facts, pk)
+    return pk
+
+
+def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], tuple[tuple[str, ...], int]]:
+    table = schema.series.c
+    names = ("dbms", "line", "server", "config", "benchmark")
+    query = (
+        select(table.test, table.metric, table.test_group, table.unit, table.better, table.pk)
+        .where(*(table[name] == value for name, value in zip(names, place.key, strict=True)))
+        .order_by(table.pk)
+    )
+    return {(row[0], row[1]): ((row[2], row[3], row[4]), row[5]) for row in connection.execute(query)}
+
+
+def append_block(connection: Connection, known: Known, block: Block) -> bool:
+    """Block with its measurements and details. UnknownSeries without its run."""
+    content = digest(block)
+    if not is_new(connection, schema.block, {"id": block.id}, content):
+        return False
+    place = place_of(connection, known, block.run_id)
+    row = {
+        "run_pk": place.run_pk,
+        "digest": content,
+        **block.model_dump(include={"number", "started", "ended", "status", "reason"}),
+        "warnings": text_of(block.warnings),
+        **stamp(connection, known),
+    }
+    pk = _insert_or_match(connection, schema.block, {"id": block.id}, row)
+    if pk is None:
+        return False
+    rows = [
+        (
+            _series_key(connection, known, place, one),
+            pk,
+            one.value,
+            one.operations,
+            text_of(one.warnings) if one.warnings else None,
+        )
+        for one in in_order(block.measurements)
+    ]
+    insert_measurements(connection, rows)
+    details = [
+        {"block_pk": pk, "kind": kind, "test": test, "content": pack(value)}
+        for kind, by_test in block.model_dump(mode="json", include=set(schema.DETAIL_KINDS)).items()
+        for test, value in by_test.items()
+    ]
+    if details:
+        connection.execute(schema.detail.insert(), details)
+    return True
+
+
+def insert_measurements(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """The one place where volume counts: COPY in PostgreSQL, one prepared statement in SQLite."""
+    if not rows:
+        return
+    columns = ", ".join(MEASUREMENT_COLUMNS)
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(MEASUREMENT_COLUMNS))
+        connection.exec_driver_sql(f"INSERT INTO measurement ({columns}) VALUES ({marks})", list(rows))
+        return
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor() as cursor, cursor.copy(f"COPY measurement ({columns}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
