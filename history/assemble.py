@@ -161,7 +161,7 @@ def _rows(
     )
     query = query.where(table.test == test) if test is not None else query
     query = query.where(table.metric == metric) if metric is not None else query
-    found = [SeriesRow(*row) for row in connection.execute(query).tuples()]
+    found = [SeriesRow(*row) for row in connection.execute(query)]
     return sorted(found, key=lambda one: (one.test, one.metric, one.pk))
 
 

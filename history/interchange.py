@@ -14,6 +14,7 @@ A session stands before its runs, a run before its blocks."""
 from __future__ import annotations
 
 import json
+
 from history.model import RUN_SCHEMA, Block, Run, Session
 from history.records import WRITER
 

@@ -250,7 +250,7 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
         .where(counts(), *(columns[name] == value for name, value in wanted.items() if value is not None))
         .group_by(_release.version)
     )
-    found: dict[str, int] = dict(connection.execute(query).tuples().all())
+    found: dict[str, int] = dict(connection.execute(query).all())
     dbms = wanted.get("dbms") or ""
     return {version: found[version] for version in sorted(found, key=lambda version: version_key(dbms, version))}
 

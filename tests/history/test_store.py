@@ -85,7 +85,7 @@ def test_a_metric_keeps_its_unit(store: Store) -> None:
 def test_children_need_their_parents(store: Store) -> None:
     with pytest.raises(UnknownSeries, match="session s"):
         store.append_run(run("17.1"))
-    with pytest.raises(UnknownSeries, match="run s/17.1"):
+    with pytest.raises(UnknownSeries, match="append it before its blocks"):
         store.append_block(block(run("17.1"), 1.0))
 
 
