@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -24,11 +23,6 @@ def block(of: Run, value: float, number: int = 1, **values: object) -> Block:
     one = Measurement(test="point-query", group="point, part 1", metric="qps", value=value, unit="1/s", better="higher")
     known = {"number": number, "started": DAY, "ended": DAY + timedelta(minutes=1), "measurements": (one,)}
     return Block.model_validate({"id": f"{of.id}/{number}", "run_id": of.id} | known | values)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(f"sqlite:///{tmp_path}/history.db")
 
 
 def fill(store: Store, versions: dict[str, float], line: str = "17") -> None:
