@@ -150,12 +150,28 @@ def seconds() -> Any:
             x=alt.X("t:Q", title="second", scale=alt.Scale(nice=False)),
             y=_y("y", None),
             color=alt.Color("v:N", title=None, sort=None, legend=alt.Legend(orient="top")),
-            strokeDash=alt.StrokeDash("v:N", sort=None, legend=None),
+            strokeDash=alt.StrokeDash("v:N", title=None, sort=None, legend=alt.Legend(orient="top")),
             tooltip=[
                 alt.Tooltip("v:N", title="release"),
                 alt.Tooltip("t:Q", title="second"),
                 alt.Tooltip("y:Q", title="value", format=",.5~g"),
             ],
+        )
+        .properties(width="container", height=200)
+    )
+
+
+def latency() -> Any:
+    """Share of operations at most as slow as x, a line a release."""
+    return (
+        alt.Chart(alt.NamedData("latency"))
+        .mark_line(interpolate="step-after", strokeWidth=1.4)
+        .encode(
+            x=alt.X("ms:Q", title="milliseconds", scale=alt.Scale(type="log", nice=False)),
+            y=alt.Y("share:Q", title="% of operations"),
+            color=alt.Color("v:N", title=None, sort=None, legend=alt.Legend(orient="top")),
+            strokeDash=alt.StrokeDash("v:N", title=None, sort=None, legend=alt.Legend(orient="top")),
+            tooltip=[alt.Tooltip("v:N", title="release"), alt.Tooltip("ms:Q", format=".4~g"), alt.Tooltip("share:Q")],
         )
         .properties(width="container", height=200)
     )
@@ -263,6 +279,7 @@ KINDS = {
     "medians": medians,
     "steps": steps,
     "seconds": seconds,
+    "latency": latency,
     "effects": effects,
     "flame": flame,
     "compare": compare,

@@ -9,19 +9,18 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from history.model import Better, Direction, Finding, Series, Tier
+from reports.ordering import Natural, by_catalogue, natural
 from reports.relative import DEFAULT_SMALLEST_PCT, levels, relative
 from reports.views import View, pick
 
 #: Name of the group of tests that have none.
 UNGROUPED = "all tests"
-_DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,6 @@ class HeatTable:
         return [row for group in self.groups for row in group.rows]
 
 
-def natural(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key in which `qr100` comes before `qr1000` and after `qr50`."""
-    return tuple((0, int(bit), "") if bit.isdigit() else (1, 0, bit) for bit in _DIGITS.split(text) if bit)
-
-
 def marks_of(findings: Iterable[Finding]) -> dict[str, dict[str, Mark]]:
     """By series id, then version: the changepoints that findings put into series."""
     found: dict[str, dict[str, Mark]] = defaultdict(dict)
@@ -152,14 +146,16 @@ def heat_table(
         for one, values in by_test
         if any(version in values for version in versions)
     ]
-    rows.sort(key=lambda row: (order.get(row.test, len(order)), natural(row.test)))
-    names = list(dict.fromkeys(row.group for row in sorted(rows, key=lambda row: _group_order(row, order))))
+    in_order = by_catalogue(order)
+    rows.sort(key=lambda row: in_order(row.test))
+    names = list(dict.fromkeys(row.group for row in sorted(rows, key=lambda row: _group_order(row.group))))
     groups = tuple(group(name, [row for row in rows if row.group == name], at) for name in names)
     return HeatTable(view, tuple(versions), at, groups, older)
 
 
-def _group_order(row: Row, order: Mapping[str, int]) -> tuple[int, tuple[tuple[int, int, str], ...]]:
-    return (0 if order else 1, natural(row.group)) if row.group != UNGROUPED else (2, ())
+def _group_order(group: str) -> tuple[bool, Natural]:
+    """By name, which is how the field numbers its groups; tests without a group last."""
+    return group == UNGROUPED, natural(group)
 
 
 def _row(

@@ -2,48 +2,25 @@
 
 A read-write step whose background inserts fell below `SLA_SHARE` of their target is void: its query rate was measured
 on less work than it promises, so its cell says `SLA` with the share reached, and nothing is relative to it.
-
->>> sorted(["qr1000", "qp100", "l.i2", "qr100", "l.x", "l.i0"], key=step_order)
-['l.i0', 'l.x', 'l.i2', 'qr100', 'qp100', 'qr1000']
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from history.model import Series
-from reports.heat import natural, versions_of
+from reports.heat import versions_of
+from reports.ordering import step_order
 from reports.relative import levels, relative
 from reports.views import VIEWS, pick
 
 BENCHMARK = "insert"
 #: Share of the target insert rate below which a step is void (the field's rule).
 SLA_SHARE = 0.95
-#: The write steps in their order; read-write steps follow by their rate, ranges before points.
-WRITE_STEPS = ("l.i0", "l.x", "l.i1", "l.i2")
 #: Metrics of a read-write step that say how its background inserts did: the rate reached and the rate promised.
 REACHED = "ips"
 TARGET = "target_ips"
-
-_READ_STEP = re.compile(r"q(?P<kind>[rp]?)(?P<rate>\d+)")
-
-
-def step_order(step: str) -> tuple[int, int, int, tuple[tuple[int, int, str], ...]]:
-    """Sort key: the order in which the benchmark runs its steps."""
-    if step in WRITE_STEPS:
-        return 0, WRITE_STEPS.index(step), 0, ()
-    found = _READ_STEP.match(step)
-    if found:
-        return 1, int(found["rate"]), "rp".find(found["kind"]), natural(step)
-    return 2, 0, 0, natural(step)
-
-
-def target_of(step: str) -> float | None:
-    """Inserts a second that a read-write step promises, from its name: 100 for `qr100`; None for other steps."""
-    found = _READ_STEP.match(step)
-    return float(found["rate"]) if found else None
 
 
 @dataclass(frozen=True)
@@ -79,10 +56,10 @@ def sla_shares(series: Iterable[Series]) -> dict[str, dict[str, float]]:
         by_step.setdefault(one.key.test, {})[one.key.metric] = one
     found: dict[str, dict[str, float]] = {}
     for step, metrics in by_step.items():
-        if target_of(step) is None or REACHED not in metrics:
+        if TARGET not in metrics or REACHED not in metrics:
             continue
         reached = levels(metrics[REACHED])
-        promised = levels(metrics[TARGET]) if TARGET in metrics else {}
+        promised = levels(metrics[TARGET])
         found[step] = {
             version: value / promised[version] for version, value in reached.items() if promised.get(version)
         }

@@ -9,13 +9,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from history.model import Block, Finding, FindingEvent, IssueLink, Run, Series, Session
 from reports.addresses import LineKey
+from reports.details import Details
 
 if TYPE_CHECKING:
     from history.store import Store
+
+
+Keyed = TypeVar("Keyed", FindingEvent, IssueLink)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,13 @@ class Snapshot:
     links: Mapping[str, tuple[IssueLink, ...]] = field(default_factory=dict)
     ran: tuple[Ran, ...] = ()
     """By start of session, newest first, then by release."""
+    details: Details | None = None
+    """Reads what is too large to hold; None in a snapshot that was not read from a store."""
+
+    @property
+    def gone(self) -> list[str]:
+        """Keys of findings that something happened to and that the newest detection no longer has."""
+        return sorted((self.events.keys() | self.links.keys()) - {one.key for one in self.findings})
 
     @property
     def sessions(self) -> list[Session]:
@@ -92,15 +103,22 @@ def newest_first(rows: Sequence[Ran]) -> tuple[Ran, ...]:
     return tuple(sorted(by_release, key=lambda one: (one.session.started, one.session.id), reverse=True))
 
 
+def by_key(rows: Iterable[Keyed]) -> dict[str, tuple[Keyed, ...]]:
+    found: dict[str, list[Keyed]] = defaultdict(list)
+    for row in rows:
+        found[row.key].append(row)
+    return {key: tuple(found[key]) for key in sorted(found)}
+
+
 def read(store: Store) -> Snapshot:
     """The whole history, once."""
     sessions = {session.id: session for session in store.sessions()}
-    rows = [ran(run, sessions[run.session_id], store.blocks(run.id)) for run in store.runs()]
-    findings = sorted(store.findings(), key=finding_order)
+    rows = [ran(run, sessions[run.session_id], store.blocks(run.id, details=False)) for run in store.runs()]
     return Snapshot(
         lines=grouped_by_line(store.series()),
-        findings=tuple(findings),
-        events={one.key: tuple(store.events(one.key)) for one in findings},
-        links={one.key: tuple(store.links(one.key)) for one in findings},
+        findings=tuple(sorted(store.findings(), key=finding_order)),
+        events=by_key(store.events()),
+        links=by_key(store.links()),
         ran=newest_first(rows),
+        details=Details(store),
     )

@@ -13,6 +13,7 @@ from reports.errors import NothingToShow
 from reports.heat import UNGROUPED, HeatTable, heat_table, overall
 from reports.insert import BENCHMARK, insert_summary
 from reports.matrix import config_matrix
+from reports.ordering import by_catalogue
 from reports.pages.compare import summary_rows
 from reports.pages.line import quiet_pct
 from reports.peroperation import of_series
@@ -151,8 +152,7 @@ def per_operation_tables(lines: Lines, wanted: Selection, settings: ReportSettin
         by_test: dict[str, list[Series]] = {}
         for one in series:
             by_test.setdefault(one.key.test, []).append(one)
-        order = settings.order
-        for test in sorted(by_test, key=lambda name: (order.get(name, len(order)), name)):
+        for test in sorted(by_test, key=by_catalogue(settings.order)):
             position = {point.version: point.position for one in by_test[test] for point in one.points}
             made = of_series(by_test[test], sorted(position, key=lambda version: position[version]))
             head = (*made.metrics, "dbms")
@@ -177,8 +177,7 @@ def config_tables(lines: Lines, wanted: Selection, settings: ReportSettings) -> 
             for version, value in levels(one).items():
                 place = (key.dbms, version, key.server, key.benchmark)
                 by_place.setdefault(place, {}).setdefault(key.config, {})[one.key.test] = value
-    order = settings.order
-    names = sorted(tests, key=lambda name: (order.get(name, len(order)), name))
+    names = sorted(tests, key=by_catalogue(settings.order))
     found = []
     for (dbms, version, server, benchmark), values in by_place.items():
         if len(values) < 2:

@@ -67,6 +67,9 @@
       if (param.name === "names") param.value = names;
       if (param.name === "ticks") param.value = names.map((_, position) => position);
     }
+    // courses by the second are written as one array a line
+    if (data.lines) data.seconds = data.lines.flatMap((line) => line.y.map((y, at) => ({ t: at * line.step, v: line.v, y })));
+    delete data.lines;
     spec.datasets = { unit: [{ one: 1, zero: 0 }], ...data };
     delete spec.datasets.names;
     await window.vegaEmbed(figure.querySelector(".plot"), spec, {

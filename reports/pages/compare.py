@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from history.model import MAJORS, Better, Series
+from history.model import MAJORS, Series
 from history.versions import version_key
 from reports import addresses
 from reports.addresses import LineKey
 from reports.data import table_csv
-from reports.heat import UNGROUPED, natural
-from reports.matrix import config_matrix, difference_of_differences
-from reports.numerals import grouped, plain
+from reports.heat import UNGROUPED
+from reports.numerals import grouped
+from reports.ordering import by_catalogue, natural
+from reports.pages.configs import Numbers, Subject, Test, differences, matrices
 from reports.pages.line import cell
 from reports.relative import gain, levels, relative, summarize
 from reports.settings import ReportSettings
@@ -26,32 +27,6 @@ from reports.views import VIEWS, View, pick
 #: Numbers in one page, about 9 bytes each; the oldest releases of each line give way.
 MAX_NUMBERS = 60_000
 ABSENT = "–"
-
-
-class Subject(NamedTuple):
-    """One column of numbers: what can be compared."""
-
-    dbms: str
-    line: str
-    version: str
-    config: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.dbms} {self.version} {self.config}"
-
-
-class Test(NamedTuple):
-    """One row."""
-
-    name: str
-    group: str
-    better: Better
-    smallest: float
-
-
-Numbers = dict[str, dict[Subject, dict[str, float]]]
-"""By view id, subject, test."""
 
 
 def places(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -90,11 +65,9 @@ def gather(
                 for version, value in levels(one).items():
                     subject = Subject(key.dbms, key.line, version, key.config)
                     numbers.setdefault(view.id, {}).setdefault(subject, {})[one.key.test] = value
-    order = settings.order
+    in_order = by_catalogue(settings.order)
     ordered = {
-        view: sorted(
-            known.values(), key=lambda test: (natural(test.group), order.get(test.name, len(order)), natural(test.name))
-        )
+        view: sorted(known.values(), key=lambda test: (natural(test.group), in_order(test.name)))
         for view, known in tests.items()
     }
     return numbers, ordered
@@ -187,72 +160,6 @@ def chart_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             kind = "note" if row["cell"].css == "" else "worse" if size < 0 else "better"
             found.append({"test": row["test"], "r": row["ratio"], "one": 1, "kind": kind})
     return {"tests": found}
-
-
-def matrices(numbers: Numbers, tests: dict[str, list[Test]], subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    """One matrix for each release that was measured with more than one config: throughput, absolute and relative."""
-    found = []
-    releases = dict.fromkeys((one.dbms, one.version) for one in subjects)
-    view = VIEWS[0]
-    for dbms, version in releases:
-        here = [
-            one for one in subjects if (one.dbms, one.version) == (dbms, version) and one in numbers.get(view.id, {})
-        ]
-        if len(here) < 2:
-            continue
-        names = [test.name for test in tests[view.id] if any(test.name in numbers[view.id][one] for one in here)]
-        rows = config_matrix({one.config: numbers[view.id][one] for one in here}, names)
-        found.append(
-            {
-                "release": f"{dbms} {version}",
-                "tests": names,
-                "base": rows[0].config,
-                "absolute": [(row.config, [ABSENT if v is None else plain(v) for v in row.absolute]) for row in rows],
-                "relative": [(row.config, [ABSENT if v is None else f"{v:.2f}" for v in row.relative]) for row in rows],
-            }
-        )
-    return found
-
-
-def differences(numbers: Numbers, tests: dict[str, list[Test]], subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    """For each two configs that two releases share: what the switch brings on each, and the ratio of the two.
-
-    The releases are the newest two of different DBMS or, within one DBMS, the newest two that share configs.
-    """
-    view = VIEWS[0]
-    known = numbers.get(view.id, {})
-    configs: dict[tuple[str, str], list[Subject]] = {}
-    for one in subjects:
-        if one in known:
-            configs.setdefault((one.dbms, one.version), []).append(one)
-    rich = [release for release, here in configs.items() if len(here) > 1]
-    if len(rich) < 2:
-        return []
-    base, other = configs[rich[-2]], configs[rich[-1]]
-    shared = [a.config for a in base if a.config in {b.config for b in other}]
-    if len(shared) < 2:
-        return []
-    left, right = {one.config: one for one in base}, {one.config: one for one in other}
-    found = []
-    for config in shared[1:]:
-        corners = [left[shared[0]], left[config], right[shared[0]], right[config]]
-        rows = []
-        for test in tests[view.id]:
-            values = [known[one].get(test.name) for one in corners]
-            if None not in values:
-                a, b, c, d = (value for value in values if value is not None)
-                rows.append(
-                    (
-                        test.name,
-                        f"{relative(b, a):.2f}",
-                        f"{relative(d, c):.2f}",
-                        f"{difference_of_differences(a, b, c, d):.2f}",
-                    )
-                )
-        found.append(
-            {"from": shared[0], "to": config, "base": " ".join(rich[-2]), "other": " ".join(rich[-1]), "rows": rows}
-        )
-    return found
 
 
 def compare_context(server: str, benchmark: str, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:

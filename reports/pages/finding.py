@@ -17,6 +17,9 @@ from reports.snapshot import Snapshot
 
 #: Tests whose per-operation table is on the page: those that moved most.
 PER_OPERATION_TESTS = 3
+COUNTED = "insn/o"
+#: Tests whose functions are on the page.
+FUNCTION_TESTS = 3
 #: Functions in the table and boxes in the picture of one test.
 MAX_FUNCTIONS = 25
 #: Effects in the chart: past this a chart is unreadable, the table has all.
@@ -109,6 +112,23 @@ def function_tables(changes: Sequence[FunctionChange]) -> list[dict[str, Any]]:
     return found
 
 
+def function_changes(finding: Finding, snapshot: Snapshot) -> list[FunctionChange]:
+    """Every function of the tests that the detector quotes, or else of the test that moved most; the detector's own
+    rows where the history has no counts of both releases."""
+    if snapshot.details is None:
+        return list(finding.functions)
+    tests = list(dict.fromkeys(one.test for one in finding.functions))
+    counted = sorted((move for move in finding.moves if move.key.metric == COUNTED), key=move_order)
+    tests = (tests or [move.key.test for move in counted])[:FUNCTION_TESTS]
+    places = {move.key.test: LineKey.of(move.key) for move in reversed([*finding.moves, *counted[::-1]])}
+    found: list[FunctionChange] = []
+    for test in tests:
+        place = places.get(test)
+        read = snapshot.details.function_changes(place, test, finding.previous, finding.release) if place else []
+        found += read or [one for one in finding.functions if one.test == test]
+    return found
+
+
 def flame(changes: Sequence[FunctionChange], before: str, after: str) -> dict[str, Any]:
     """Two bars, a box a function in the same order in both, as wide as its instructions per operation.
 
@@ -166,7 +186,7 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
     short: Brief = brief(finding, events, links)
     moves = sorted(finding.moves, key=move_order)
     lead = headline_moves(finding.moves)
-    functions = function_tables(finding.functions)
+    functions = function_tables(function_changes(finding, snapshot))
     return {
         "finding": finding,
         "brief": short,

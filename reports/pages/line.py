@@ -12,6 +12,7 @@ from reports import addresses
 from reports.addresses import LineKey
 from reports.annotations import Annotation, place
 from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
+from reports.insert import BENCHMARK
 from reports.noise import release_noise
 from reports.pages.brief import Brief, brief
 from reports.relative import colour_step
@@ -218,7 +219,7 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
         "tests": len({one.key.test for one in series}),
         "releases": len({point.version for one in series for point in one.points}),
         "newest": newest_block(snapshot, key),
-        "insert": False,
+        "insert": key.benchmark == BENCHMARK,
         "siblings": [
             (f"{other.where}", addresses.of_line(other))
             for other in snapshot.lines

@@ -8,6 +8,7 @@ from typing import Any
 from history.model import Point, Series
 from reports import addresses
 from reports.addresses import LineKey
+from reports.details import latency, seconds
 from reports.heat import Mark, marks_of
 from reports.numerals import grouped, signed_pct
 from reports.pages.brief import CLASSES, SHAPES
@@ -21,6 +22,9 @@ from reports.steps import Step, steps
 #: Blocks of one release are spread over this much of its column, so that equal values stay visible.
 STRIP_WIDTH = 0.44
 #: Metrics whose section comes first, in this order; the others follow as in the per-operation table.
+COUNTED = "insn/o"
+#: Functions in the table of the newest release.
+MAX_FUNCTIONS = 15
 FIRST = ("qps", "ips", "indexed rows/s", "insn/o", "cpu_us/o", "cpu/o", "cpupq")
 
 
@@ -138,6 +142,37 @@ def _interval(step: Step) -> str:
     return "" if step.low is None or step.high is None else f"{grouped(step.low)} to {grouped(step.high)}"
 
 
+def recent(versions: Sequence[str], boundaries: Sequence[str]) -> list[str]:
+    """Releases whose courses are compared: the newest and the one before, and both sides of the newest boundary."""
+    wanted = set(versions[-2:])
+    inside = [version for version in versions if version in boundaries and version != versions[0]]
+    if inside:
+        at = versions.index(inside[-1])
+        wanted |= set(versions[at - 1 : at + 1])
+    return [version for version in versions if version in wanted]
+
+
+def functions(key: LineKey, test: str, series: Sequence[Series], snapshot: Snapshot) -> dict[str, Any] | None:
+    """Where the instructions of the newest counted release go, beside the one before; None without counts."""
+    counted = next((one for one in series if one.key.metric == COUNTED), None)
+    if counted is None or snapshot.details is None or len(counted.points) < 2:
+        return None
+    before, after = (point.version for point in counted.points[-2:])
+    changes = snapshot.details.function_changes(key, test, before, after)
+    rows = sorted(changes, key=lambda one: (-max(one.before, one.after), one.function))[:MAX_FUNCTIONS]
+    if not rows:
+        return None
+    return {
+        "before": before,
+        "after": after,
+        "rows": [
+            (one.function, grouped(one.before), grouped(one.after), relative_text(one.after, one.before, 3))
+            for one in rows
+        ],
+        "left": len(changes) - len(rows),
+    }
+
+
 def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
     """Everything `test.html` shows."""
     series = metric_order([one for one in snapshot.lines[key] if one.key.test == test])
@@ -147,6 +182,7 @@ def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSe
     versions = list(dict.fromkeys(point.version for one in series for point in one.points))
     position = {point.version: point.position for one in series for point in one.points}
     table = of_series(series, sorted(versions, key=lambda version: position[version]))
+    shown = recent(table.names, [one.release for one in findings if any(move.key.test == test for move in one.moves)])
     sections = []
     for one in series:
         here = marks.get(one.key.id, {})
@@ -170,6 +206,10 @@ def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSe
         "sql": settings.tests[test].sql if test in settings.tests else "",
         "sections": sections,
         "per_operation": table,
+        "courses": seconds(snapshot.details, series, test, shown),
+        "latency": latency(snapshot.details, series, test, shown),
+        "plans": [(one.release, plan) for one in findings for plan in one.plans if plan.test == test],
+        "functions": functions(key, test, series, snapshot),
         "absent": ABSENT,
         "stem": addresses.stem_of_test(key, test).rsplit("/", 1)[1],
     }

@@ -1,0 +1,116 @@
+"""What is too large to read for every page: samples of a block, functions of a release. Read when a page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from history.model import FunctionChange, FunctionCost, Series
+from reports.addresses import LineKey
+from reports.views import VIEWS, pick
+
+if TYPE_CHECKING:
+    from history.store import Store
+
+#: Blocks kept in memory: the tests of a line come one after another and share their blocks.
+CACHED_BLOCKS = 8
+#: Points of one per-second line in a page; longer ones are folded.
+MAX_POINTS = 300
+#: Sample names that are no course over time.
+HISTOGRAM = ("histogram_ms", "histogram_count")
+
+Samples = dict[str, dict[str, tuple[float, ...]]]
+
+
+class Details:
+    """Reads from a store, with a small cache."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._samples = lru_cache(maxsize=CACHED_BLOCKS)(store.samples)
+
+    def samples(self, block_id: str) -> Samples:
+        found: Samples = self._samples(block_id)
+        return found
+
+    def functions(self, key: LineKey, version: str, test: str) -> tuple[FunctionCost, ...]:
+        return self._store.functions(
+            key.dbms, version, test, server=key.server, config=key.config, benchmark=key.benchmark
+        )
+
+    def function_changes(self, key: LineKey, test: str, before: str, after: str) -> list[FunctionChange]:
+        """Every function of either release; empty when one of them has no counts."""
+        old, new = (
+            {one.function: one.insn_per_op for one in self.functions(key, version, test)} for version in (before, after)
+        )
+        if not old or not new:
+            return []
+        names = dict.fromkeys([*old, *new])
+        return [
+            FunctionChange(test=test, function=name, before=old.get(name, 0.0), after=new.get(name, 0.0))
+            for name in names
+        ]
+
+
+def fold(values: Sequence[float], name: str) -> tuple[list[float], int]:
+    """At most `MAX_POINTS` values, and the seconds that each stands for: means, but maxima for latencies, because the
+    stall is what one looks for."""
+    width = -(-len(values) // MAX_POINTS)
+    if width <= 1:
+        return list(values), 1
+    bins = [values[at : at + width] for at in range(0, len(values), width)]
+    if name.endswith("_ms"):
+        return [max(one) for one in bins], width
+    return [sum(one) / len(one) for one in bins], width
+
+
+def blocks_of(series: Sequence[Series], versions: Sequence[str]) -> dict[str, str]:
+    """First counted block of each version, from the throughput series: only timed blocks have samples."""
+    timed = pick(series, VIEWS[0])
+    return {
+        point.version: point.values[0].block_id
+        for one in timed
+        for point in one.points
+        if point.version in versions and point.values
+    }
+
+
+def seconds(
+    details: Details | None, series: Sequence[Series], test: str, versions: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Per-second courses of `versions`: one entry a sample name, with a line a version. Empty without samples."""
+    if details is None:
+        return []
+    found: dict[str, dict[str, Any]] = {}
+    for version, block in blocks_of(series, versions).items():
+        for name, values in details.samples(block).get(test, {}).items():
+            if name in HISTOGRAM or len(values) < 2:
+                continue
+            folded, width = fold(values, name)
+            entry = found.setdefault(name, {"name": name, "lines": []})
+            entry["lines"].append({"v": version, "step": width, "y": [round(value, 4) for value in folded]})
+    for entry in found.values():
+        entry["lines"].sort(key=lambda line: versions.index(line["v"]))
+    return list(found.values())
+
+
+def latency(
+    details: Details | None, series: Sequence[Series], test: str, versions: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Latency distribution of `versions`: share of operations at most as slow as `ms`. Empty without histograms."""
+    if details is None:
+        return []
+    rows = []
+    blocks = blocks_of(series, versions)
+    for version in versions:
+        here = details.samples(blocks[version]).get(test, {}) if version in blocks else {}
+        if not all(name in here for name in HISTOGRAM):
+            continue
+        counts = here["histogram_count"]
+        total, seen = sum(counts), 0.0
+        for ms, count in zip(here["histogram_ms"], counts, strict=False):
+            seen += count
+            if total and ms > 0:
+                rows.append({"v": version, "ms": ms, "share": round(100 * seen / total, 4)})
+    return rows
