@@ -95,6 +95,7 @@ class _Bench:
             slot = self.slots.popleft()
         try:
             directory = self.state / "servers" / f"slot-{slot}"
+            directory.parent.mkdir(parents=True, exist_ok=True)
             engine = engine_for(installed, self.options[run.id], directory, state=self.state)
             with engine:
                 self.engines[slot] = engine

@@ -1,0 +1,43 @@
+"""A block is noisy when others had too much of the machine, and says when and how much."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.meters import Noise
+from runners.sessions.block import judge
+from runners.sessions.lanes import TestResult
+
+
+def result(steal: float | None, foreign: float | None, seconds: float = 10.0) -> TestResult:
+    return TestResult(noise=Noise(steal=steal, foreign=foreign, harness=0.001), seconds=seconds)
+
+
+def test_a_quiet_block_is_ok() -> None:
+    assert judge([("a", result(0.0, 0.02)), ("b", result(0.005, 0.05))]) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        (
+            [("a", result(0.0, 0.0)), ("b", result(0.03, 0.0))],
+            "steal 1.5 % of the CPUs over the block (limit 1 %), at worst 3.0 %",
+        ),
+        ([("a", result(0.0, 0.11)), ("b", result(0.0, 0.15))], "foreign load 13.0 %"),
+        ([("a", result(0.0, 0.0, 300)), ("b", result(0.0, 0.5, 10))], "at worst 50.0 % in b"),
+    ],
+)
+def test_too_much_for_others_is_noisy_with_the_reason(results: list[tuple[str, TestResult]], words: str) -> None:
+    status, reason = judge(results)
+    assert status == "noisy"
+    assert words in reason
+
+
+def test_what_this_host_does_not_tell_condemns_nothing() -> None:
+    assert judge([("a", result(None, None)), ("b", TestResult(seconds=5.0))]) == ("ok", "")
+
+
+def test_the_mean_is_weighted_by_time() -> None:
+    short, long = result(0.025, 0.0, 1.0), result(0.0, 0.0, 99.0)
+    assert judge([("short", short), ("long", long)])[0] == "ok"

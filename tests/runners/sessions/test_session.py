@@ -1,0 +1,179 @@
+"""Sessions on real Postgres: both lanes, resumed, interrupted, out of time; no server ever left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from filelock import FileLock
+
+from history.model import Block, Run, Session
+from runners.engines import EngineError
+from runners.errors import HostBusy, OutOfSpace
+from runners.releases import Catalogue
+from runners.sessions import BlockStarted, Event, Outcome, SessionPlan, TestDone, run_session
+from runners.sessions.data import check_space
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+MakePlan = Callable[..., SessionPlan]
+
+pytestmark = pytest.mark.e2e
+
+
+class Kept:
+    """A sink that keeps rows, and dies when told to."""
+
+    def __init__(self, dies_after: int | None = None) -> None:
+        self.rows: list[tuple[Session, Run, Block]] = []
+        self.dies_after = dies_after
+
+    def __call__(self, session: Session, run: Run, block: Block) -> None:
+        self.rows.append((session, run, block))
+        if len(self.rows) == self.dies_after:
+            raise KeyboardInterrupt
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [block for _, _, block in self.rows]
+
+    def values(self, test: str, metric: str) -> list[float]:
+        return [m.value for block in self.blocks for m in block.measurements if (m.test, m.metric) == (test, metric)]
+
+
+@pytest.fixture
+def run(catalogue: Catalogue, state: Path, tmp_path: Path) -> Iterator[Callable[..., Outcome]]:
+    """`run(plan, sink, **more)`; afterwards no server of this test may be there."""
+
+    def go(plan: SessionPlan, sink: Kept, **more: object) -> Outcome:
+        lock = tmp_path / "lock"
+        return run_session(plan, catalogue, sink, configs=CONFIGS, state=state, host_lock=lock, **more)  # type: ignore[arg-type] # checked where they are given
+
+    yield go
+    running = psutil.process_iter(["pid", "cmdline"])
+    left = [p.info["pid"] for p in running if any(str(state) in part for part in p.info["cmdline"] or ())]
+    assert not left, "servers were left behind"
+
+
+@pytest.mark.slow
+def test_counts_of_the_same_release_agree(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
+    kept = Kept()
+    outcome = run(make_plan(lane="instructions", releases=("17.5",), control="17.5", blocks=2), kept)
+    assert (outcome.done, outcome.complete) == (2, True)
+    for test in ("update-index.range100", "point-query.range100"):
+        first, second = kept.values(test, "insn/o")
+        assert first == pytest.approx(second, rel=0.005), test
+        assert 20_000 < first < 500_000
+    block = kept.blocks[0]
+    functions = block.functions["point-query.range100"]
+    assert "PostgresMain" in {cost.function for cost in functions}
+    assert [cost.insn_per_op for cost in functions] == sorted((c.insn_per_op for c in functions), reverse=True)
+    (plan,) = block.plans["point-query.range100"]
+    assert "Index Scan" in plan.text
+    _, row, _ = kept.rows[0]
+    assert row.lane == "instructions"
+    assert "fsync = 'off'" in row.options, "the overlay of the lane is in the option file that is kept"
+
+
+@pytest.mark.slow
+def test_a_killed_session_goes_on_where_it_was(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
+    plan = make_plan(blocks=1)
+    first = Kept(dies_after=1)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, first)
+    second = Kept()
+    finished = {block.id for block in first.blocks}
+    outcome = run(plan, second, finished=finished, session=first.rows[0][0])
+    assert outcome.already_done == 1
+    assert {block.id for block in second.blocks} == {block.id for block in plan.blocks} - finished
+    assert second.rows[0][0] == first.rows[0][0], "the session's row is the stored one"
+    for kept in (first, second):
+        (qps,) = kept.values("point-query.range100", "qps")
+        (cpu,) = kept.values("point-query.range100", "cpu_us/o")
+        assert qps > 100
+        assert 1 < cpu < 10_000
+        assert kept.values("point-query.range100", "dbgb")[0] > 0
+        assert len(kept.blocks[0].samples["point-query.range100"]["qps"]) >= 1
+        assert sum(kept.blocks[0].samples["point-query.range100"]["histogram_count"]) > 100
+    facts = first.rows[0][0].fingerprint.facts
+    assert {"cpu_model", "kernel", "sysbench", "workload"} <= facts.keys()
+
+
+@pytest.mark.parametrize("lane", ["time", "instructions"])
+def test_ctrl_c_in_the_middle_of_a_test_leaves_no_server(
+    run: Callable[..., Outcome], make_plan: MakePlan, lane: str
+) -> None:
+    kept = Kept()
+
+    def interrupt(event: Event) -> None:
+        if isinstance(event, TestDone):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(make_plan(lane=lane), kept, on_event=interrupt)
+    assert kept.blocks == []
+
+
+def test_no_block_begins_that_cannot_end_in_time(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
+    started: list[Event] = []
+    outcome = run(
+        make_plan(), Kept(), budget_s=0.5, on_event=lambda e: started.append(e) if isinstance(e, BlockStarted) else None
+    )
+    assert not started
+    assert "time is up with 2 blocks left" in outcome.stopped
+    assert not outcome.complete
+
+
+def test_a_config_the_release_cannot_run_is_skipped_and_said(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
+    plan = make_plan(releases=("14.9",), control="14.9", configs=("sync0_compLZ4_fpi1",))
+    outcome = run(plan, Kept())
+    assert list(outcome.skipped) == ["s/14.9/sync0_compLZ4_fpi1/sysbench/time"]
+    assert "lz4" in next(iter(outcome.skipped.values()))
+    assert not outcome.complete
+
+
+def test_two_sessions_never_measure_at_once(run: Callable[..., Outcome], make_plan: MakePlan, tmp_path: Path) -> None:
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with FileLock(tmp_path / "lock"):
+            held.set()
+            release.wait(60)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(60)
+    try:
+        with pytest.raises(HostBusy, match="another session measures on this host"):
+            run(make_plan(), Kept())
+    finally:
+        release.set()
+        other.join()
+
+
+def test_a_server_that_fails_gives_a_failed_block_and_the_session_goes_on(
+    run: Callable[..., Outcome], make_plan: MakePlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from runners.engines.postgres import Postgres
+
+    def fail(self: Postgres) -> None:
+        if self.installed.release.version == "17.5":
+            raise EngineError("the vacuum failed")
+
+    monkeypatch.setattr(Postgres, "settle", fail)
+    kept = Kept()
+    outcome = run(make_plan(tests=("scan.range100",)), kept)
+    by_version = {row.release.version: block for _, row, block in kept.rows}
+    assert by_version["17.5"].status == "failed"
+    assert "the vacuum failed" in by_version["17.5"].reason
+    assert by_version["17.5"].measurements == ()
+    assert by_version["17.0"].measurements
+    assert (outcome.failed, outcome.complete) == (1, False)
+
+
+def test_a_full_disk_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
+    with pytest.raises(OutOfSpace, match="GB are needed; make room, set POINTDROP_STATE"):
+        check_space(tmp_path, 10**18)
+    check_space(tmp_path, 0)
