@@ -1,24 +1,73 @@
 """The interchange format `pointdrop.run/1`: JSON Lines that runners upload and `history import` takes.
 
-The first line names the format and who wrote it; every other line is one record with its kind, whole:
+The first line names the format and who wrote it; every other line is one record under the name of its kind:
 
 ```
 {"schema":"pointdrop.run/1","writer":"pointdrop 0.1.0"}
-{"session":{"id":"s1","host":"bee","server":"small","fingerprint":{"facts":{"cores":"8"}},"started":"2026-01-05T00:00:00Z"}}
-{"run":{"id":"r1","session_id":"s1","release":{"dbms":"mysql","version":"8.0.30","line":"8.0"},"config":"z12c","benchmark":"sysbench"}}
-{"block":{"id":"b1","run_id":"r1","number":1,"started":"2026-01-05T00:01:00Z","ended":"2026-01-05T00:02:00Z","measurements":[]}}
+{"session":{"id":"s1","host":"bee","server":"small","fingerprint":{"facts":{}},"started":"2026-01-05T00:00:00Z"}}
+{"run":{"id":"r1","session_id":"s1","release":{"dbms":"mysql","version":"8.0.30","line":"8.0"},...}}
+{"block":{"id":"b1","run_id":"r1","number":1,"started":"2026-01-05T00:01:00Z","measurements":[...],...}}
 ```
 
-A session stands before its runs, a run before its blocks."""
+A session stands before its runs, a run before its blocks. Numbers are written so that they read back exactly, and
+none is NaN or infinite. `pointdrop.run-1.schema.json` beside this file is the JSON Schema of one line, made from the
+models of `history.model` by `python -m history.interchange`.
+"""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from history.errors import InvalidRecord
+from history.limits import MAX_MEASUREMENTS, check_value
 from history.model import RUN_SCHEMA, Block, Run, Session
 from history.records import WRITER
 
 Record = Session | Run | Block
+
+SCHEMA_FILE = Path(__file__).with_name("pointdrop.run-1.schema.json")
+SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class HeaderLine(_Line):
+    """The first line."""
+
+    format: Literal["pointdrop.run/1"] = Field(alias="schema")
+    writer: str = Field("", max_length=200)
+
+
+class SessionLine(_Line):
+    """Runs made together on one host."""
+
+    session: Session
+
+
+class RunLine(_Line):
+    """All blocks of one release, config and benchmark in one session."""
+
+    run: Run
+
+
+class BlockLine(_Line):
+    """One server start, with every test once."""
+
+    block: Block
+
+
+LINES: dict[str, type[SessionLine | RunLine | BlockLine]] = {
+    "session": SessionLine,
+    "run": RunLine,
+    "block": BlockLine,
+}
 
 HEADER = json.dumps({"schema": RUN_SCHEMA, "writer": WRITER}, separators=(",", ":"))
 
@@ -33,3 +82,64 @@ def line_of_record(record: Record) -> str:
     '{"session":{"id":"s","host":"h","server"'
     """
     return f'{{"{type(record).__name__.lower()}":{record.model_dump_json()}}}'
+
+
+def read_header(line: bytes) -> HeaderLine:
+    """The first line. InvalidRecord when the file is of another format or a newer version."""
+    try:
+        return HeaderLine.model_validate_json(line, strict=True)
+    except ValidationError:
+        raise InvalidRecord(
+            f'the first line of a {RUN_SCHEMA} file is {{"schema":"{RUN_SCHEMA}","writer":...}}'
+        ) from None
+
+
+def read_record(line: bytes) -> Record:
+    """One record out of an untrusted line. InvalidRecord says what is wrong with it.
+
+    >>> read_record(b'{"block": {"id": NaN}}')
+    Traceback (most recent call last):
+    ...
+    history.errors.InvalidRecord: no JSON: expected value at line 1 column 18
+    """
+    try:
+        value = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidRecord(f"no JSON: {error}") from None
+    check_value(value)
+    kind = next(iter(value), None) if isinstance(value, dict) and len(value) == 1 else None
+    if kind not in LINES:
+        raise InvalidRecord(f"a line is an object with one key, {', '.join(LINES)}")
+    try:
+        found = LINES[kind].model_validate_json(line, strict=True)
+    except ValidationError as error:
+        raise InvalidRecord(_said(error)) from None
+    record: Record = getattr(found, kind)
+    if isinstance(record, Block):
+        _check_block(record)
+    return record
+
+
+def _check_block(block: Block) -> None:
+    if len(block.measurements) > MAX_MEASUREMENTS:
+        raise InvalidRecord(f"{len(block.measurements)} measurements in one block, the limit is {MAX_MEASUREMENTS}")
+    if block.ended < block.started:
+        raise InvalidRecord("the block ended before it started")
+
+
+def _said(error: ValidationError) -> str:
+    """The first problems, each with its place."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    shown = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in problems[:3]]
+    more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+    return "; ".join(shown) + more
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of one line."""
+    schema = TypeAdapter(HeaderLine | SessionLine | RunLine | BlockLine).json_schema(by_alias=True)
+    return {"$schema": SCHEMA_ID, "title": RUN_SCHEMA} | schema
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(json.dumps(json_schema(), indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,0 +1,173 @@
+"""Files into a history: each is stored whole or not at all, and twice is once.
+
+A `pointdrop.run/1` file is read line by line; other formats are read whole by `history.importers`. Every line that
+cannot be taken is reported with its number and the reason, and then nothing of the file is stored.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from history.errors import HistoryError, InvalidRecord, StoreUnavailable
+from history.interchange import Record, read_header, read_record
+from history.limits import MAX_FILE_BYTES, MAX_LINE_BYTES, MAX_LINES, MAX_REJECTIONS
+from history.model import Row
+from history.store import Store
+from history.writing import Known
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Rejection(Row):
+    """One line that was not taken."""
+
+    line: int
+    """From 1; 0 stands for the file."""
+    reason: str
+
+
+class ImportReport(Row):
+    """What became of one file."""
+
+    file: str
+    new: dict[str, int] = Field(default_factory=dict)
+    """Records by kind that the history did not have."""
+    known: int = 0
+    """Records it had already."""
+    rejected: tuple[Rejection, ...] = ()
+    """The first of them; `rejections` counts all."""
+    rejections: int = 0
+
+    @property
+    def stored(self) -> bool:
+        """Whether the file's records are in the history now."""
+        return self.rejections == 0
+
+
+class Line(NamedTuple):
+    """A record, or why there is none, with the number of its line."""
+
+    number: int
+    record: Record | None
+    reason: str = ""
+
+
+class _Rejected(Exception):
+    """Ends the transaction of a file that holds a line nobody can take."""
+
+
+def read_bytes(path: Path) -> bytes:
+    """A whole file, decompressed. InvalidRecord when it is too large or damaged."""
+    content = b"".join(_chunks(path))
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidRecord(f"{path} is larger than {MAX_FILE_BYTES} bytes")
+    return content
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    size, total = 1 << 20, 0
+    try:
+        with path.open("rb") as plain:
+            zipped = plain.read(2) == GZIP_MAGIC
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            while total <= MAX_FILE_BYTES and (chunk := file.read(size)):
+                total += len(chunk)
+                yield chunk
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidRecord(f"{path} is damaged: {error}") from None
+    except OSError as error:
+        raise InvalidRecord(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def split_lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines that are not empty. InvalidRecord when a line, or their number, is out of bounds."""
+    rest, number, total = b"", 0, 0
+    for chunk in chunks:
+        total += len(chunk)
+        if total > MAX_FILE_BYTES:
+            raise InvalidRecord(f"larger than {MAX_FILE_BYTES} bytes; split the file")
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            number += 1
+            if number > MAX_LINES or len(line) > MAX_LINE_BYTES:
+                raise InvalidRecord(f"line {number}: more than {MAX_LINES} lines or {MAX_LINE_BYTES} bytes in one")
+            if line.strip():
+                yield number, line
+        if len(rest) > MAX_LINE_BYTES:
+            raise InvalidRecord(f"line {number + 1} is longer than {MAX_LINE_BYTES} bytes")
+    if rest.strip():
+        yield number + 1, rest
+
+
+def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
+    """Records of a `pointdrop.run/1` file, one bad line after another."""
+    first = True
+    try:
+        for number, line in split_lines(chunks):
+            try:
+                if first:
+                    read_header(line)
+                    first = False
+                    continue
+                yield Line(number, read_record(line))
+            except InvalidRecord as error:
+                yield Line(number, None, str(error))
+                if first:
+                    return
+    except InvalidRecord as error:
+        yield Line(0, None, str(error))
+    if first:
+        yield Line(0, None, "the file is empty")
+
+
+def import_lines(store: Store, name: str, lines: Callable[[], Iterable[Line]]) -> ImportReport:
+    """Store all records of one source in one transaction, or none. `lines` may be called more than once."""
+    report = ImportReport(file=name)
+
+    def work(connection: Connection, known: Known) -> ImportReport:
+        nonlocal report
+        new: Counter[str] = Counter()
+        rejected: list[Rejection] = []
+        held = rejections = 0
+        for line in lines():
+            reason = line.reason
+            if line.record is not None:
+                try:  # also after a rejection, so that one import tells all that is wrong
+                    fresh = store.put(connection, known, line.record)
+                    new[type(line.record).__name__.lower()] += fresh
+                    held += not fresh
+                    continue
+                except StoreUnavailable:
+                    raise
+                except HistoryError as error:
+                    reason = str(error)
+            rejections += 1
+            if len(rejected) < MAX_REJECTIONS:
+                rejected.append(Rejection(line=line.number, reason=reason))
+        if rejections:
+            report = ImportReport(file=name, rejected=tuple(rejected), rejections=rejections)
+            raise _Rejected
+        return ImportReport(file=name, new={kind: count for kind, count in new.items() if count}, known=held)
+
+    try:
+        return store.transact(work)
+    except _Rejected:
+        return report
+
+
+def import_file(store: Store, path: Path) -> ImportReport:
+    """One `pointdrop.run/1` file, gzip'd or not."""
+    return import_lines(store, str(path), lambda: read_lines(_chunks(path)))
+
+
+def import_records(store: Store, name: str, records: Sequence[Record]) -> ImportReport:
+    """Records made by this process, for instance out of another format; their numbers count from 1."""
+    return import_lines(store, name, lambda: [Line(number, one) for number, one in enumerate(records, 1)])
