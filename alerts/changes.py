@@ -12,7 +12,7 @@ from alerts.lifecycle import WAITING, State
 from alerts.news import told
 from alerts.recovery import Recovered
 from alerts.settings import AlertSettings
-from alerts.standing import HEARD, Standing
+from alerts.standing import Standing
 from alerts.subject import Subject
 from alerts.trackers import CloseReason, Draft, Issue
 from alerts.words import headline
@@ -111,8 +111,3 @@ def to_confirmed(standing: Standing) -> tuple[Step, ...]:
 def carried(subject: Subject) -> tuple[str, ...]:
     keys = (subject.key, subject.finding.key, *(other.key for other in subject.beside))
     return tuple(dict.fromkeys(keys))
-
-
-def heard(issue: Issue, comments: int) -> Step:
-    """That the comments of an issue were read up to so many."""
-    return Step(event=HEARD, detail={"comments": comments, "number": issue.number})

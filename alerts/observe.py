@@ -64,7 +64,7 @@ def observe(
             standing(standing(subject.key).where)
     gone = _fetch_missing(store, tracker, found, issues, standings)
     contexts = {subject.key: context_from(store, subject.finding, settings.text) for subject in found}
-    drafts, refused = _drafts(found, contexts, issues, standings, settings)
+    drafts, refused = _drafts(found, contexts, issues, standings, renamed, settings)
     back = {subject.key: recovery(subject.finding, findings, settings.recovery) for subject in found}
     world = World(
         now=now,
@@ -175,7 +175,8 @@ def _fetch_missing(
         except IssueGone as error:
             gone[key] = error
             continue
-        if key in issue.keys:
+        # A key that shared an older one's issue may need one of its own now.
+        if issue.keys[:1] == (key,):
             issues[key] = issue
     return gone
 
@@ -185,6 +186,7 @@ def _drafts(
     contexts: dict[str, Context],
     issues: dict[str, Issue],
     standings: dict[str, Standing],
+    renamed: dict[str, str],
     settings: AlertSettings,
 ) -> tuple[dict[str, Draft], tuple[str, ...]]:
     """The issue of every subject, and why some cannot be written."""
@@ -192,7 +194,8 @@ def _drafts(
     refused: list[str] = []
     for subject in found:
         issue = issues.get(subject.key)
-        also = dict.fromkeys((*(issue.keys[1:] if issue else ()), *standings[subject.key].also))
+        newer = (new for new, old in renamed.items() if old == subject.key)
+        also = dict.fromkeys((*(issue.keys[1:] if issue else ()), *standings[subject.key].also, *newer))
         try:
             drafts[subject.key] = render(subject, contexts[subject.key], settings, tuple(also))
         except IncompleteIssue as error:

@@ -7,14 +7,19 @@ whatever was not is done. `preview` gives the same plan and touches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pydantic import Field
 
-from alerts.changes import Change, Step
-from alerts.errors import TrackerUnavailable
+from alerts.changes import Change
+from alerts.errors import IssueGone, TrackerUnavailable
+from alerts.hearing import Heard, hear
 from alerts.marker import with_notes
+from alerts.notify import notify
 from alerts.observe import HasFindings, Observed, duplicates_of, observe
 from alerts.plan import plan_changes
 from alerts.settings import AlertSettings
@@ -42,6 +47,8 @@ class SyncReport(Row):
     tracker: str
     dry_run: bool = False
     done: tuple[Done, ...] = ()
+    heard: tuple[Heard, ...] = ()
+    """Commands of people that were carried out or refused."""
     refused: tuple[str, ...] = ()
     """Findings that lack a value their issue must show: message each."""
     failed: tuple[str, ...] = ()
@@ -63,73 +70,106 @@ def preview(store: HasFindings, tracker: Tracker, settings: AlertSettings, now: 
     return [*observed.duplicates, *plan_changes(observed.world, settings)]
 
 
-def sync(store: HasFindings, tracker: Tracker, settings: AlertSettings, *, now: datetime | None = None) -> SyncReport:
-    """File, edit, comment, close and re-open until tracker and findings agree.
+def sync(
+    store: HasFindings,
+    tracker: Tracker,
+    settings: AlertSettings,
+    *,
+    now: datetime | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> SyncReport:
+    """File, edit, comment, close and re-open until tracker and findings agree; then tell the webhooks.
 
     Failures of single changes are reported, not raised; TrackerRefused (no permission, no such repository) is raised,
-    since nothing would work.
+    since nothing would work. `environment` holds the addresses and keys of webhooks, by default this process's.
     """
     now = now or datetime.now(UTC)
+    log = _Log(store, tracker, now)
     observed = observe(store, tracker, settings, now)
+    heard, failed = _listen(observed, tracker, settings, log)
+    if heard:
+        observed = observe(store, tracker, settings, now)
     changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     if any(change.number is None and change.draft for change in changes):
         # Labels can be taken off an issue; before anything is created, it is looked for by its author as well.
         observed = observe(store, tracker, settings, now, more=tracker.look_again())
         changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
-    clock = _Clock(now)
+    done, problems = _carry_out_all(changes, store, tracker, log)
+    urls = {one.key: one.url for one in done if one.url}
+    where = os.environ if environment is None else environment
+    silent = notify(settings.webhooks, observed.world, urls, store.events, log.record, where, log.now)
+    return _report(tracker.name, observed, done, [*failed, *problems], heard, silent)
+
+
+def _listen(observed: Observed, tracker: Tracker, settings: AlertSettings, log: _Log) -> tuple[list[Heard], list[str]]:
+    """Commands in comments come before the plan, which then knows of them."""
+    try:
+        return hear(observed.world, tracker, settings, log.record), []
+    except (TrackerUnavailable, IssueGone) as error:
+        return [], [f"comments were not read: {error}"]
+
+
+def _carry_out_all(
+    changes: Iterable[Change], store: HasFindings, tracker: Tracker, log: _Log
+) -> tuple[list[Done], list[str]]:
     done: list[Done] = []
     failed: list[str] = []
     in_a_row = 0
     for change in changes:
         try:
-            done.append(carry_out(change, store, tracker, clock))
+            done.append(carry_out(change, store, tracker, log))
             in_a_row = 0
+        except IssueGone as error:
+            failed.append(f"{change.action} {change.key}: {error}")
         except TrackerUnavailable as error:
             failed.append(f"{change.action} {change.key}: {error}")
             in_a_row += 1
             if in_a_row >= FAILURES_IN_A_ROW:
-                failed.append(f"{tracker.name} does not answer; the next sync does the rest.")
-                break
-    if any(one.action in ("file", "hold", "digest") for one in done) and in_a_row < FAILURES_IN_A_ROW:
+                return done, [*failed, f"{tracker.name} does not answer; the next sync does the rest."]
+    if any(one.action in ("file", "hold", "digest") for one in done):
         try:
-            done += close_duplicates(store, tracker, clock)
-        except TrackerUnavailable as error:
+            done += close_duplicates(store, tracker, log)
+        except (TrackerUnavailable, IssueGone) as error:
             failed.append(str(error))
-    return report(tracker.name, observed, done, failed)
+    return done, failed
 
 
-def report(name: str, observed: Observed, done: Iterable[Done], failed: Iterable[str]) -> SyncReport:
-    done = tuple(done)
-    counts: dict[str, int] = {}
-    for one in done:
-        counts[one.action] = counts.get(one.action, 0) + 1
-    closed = sum(counts.get(action, 0) for action in ("recover", "withdraw", "duplicate"))
-    opened = sum(
-        one.action in ("file", "return") or (one.action in ("hold", "digest") and one.title != "") for one in done
-    )
+def _report(
+    name: str,
+    observed: Observed,
+    done: Sequence[Done],
+    failed: Sequence[str],
+    heard: Sequence[Heard],
+    silent: Sequence[str],
+) -> SyncReport:
+    counts = Counter(one.action for one in done)
+    closed = counts["recover"] + counts["withdraw"] + counts["duplicate"]
+    opened = counts["return"] + sum(bool(one.url) for one in done)
     return SyncReport(
         tracker=name,
-        done=done,
+        done=tuple(done),
+        heard=tuple(heard),
         refused=observed.refused,
         failed=tuple(failed),
-        warnings=observed.warnings,
+        warnings=(*observed.warnings, *silent),
         open=sum(issue.open for issue in observed.world.issues.values()) + opened - closed,
-        counts=counts,
+        counts=dict(counts),
     )
 
 
-class _Clock:
-    """Moments that differ and keep the order in which events were written."""
+class _Log:
+    """Writes events of this tracker, at moments that differ and so keep their order."""
 
-    def __init__(self, now: datetime) -> None:
-        self.now = now
+    def __init__(self, store: HasFindings, tracker: Tracker, now: datetime) -> None:
+        self.store, self.tracker, self.now = store, tracker.name, now
 
-    def tick(self) -> datetime:
+    def record(self, key: str, event: str, actor: str = "pointdrop", detail: dict[str, Any] | None = None) -> None:
         self.now += timedelta(microseconds=1)
-        return self.now
+        said = {**(detail or {}), "tracker": self.tracker}
+        self.store.append_event(FindingEvent(key=key, event=event, at=self.now, actor=actor, detail=said))
 
 
-def carry_out(change: Change, store: HasFindings, tracker: Tracker, clock: _Clock) -> Done:
+def carry_out(change: Change, store: HasFindings, tracker: Tracker, log: _Log) -> Done:
     """One change, its steps in the order that can be repeated: the link first, the events last."""
     number, url = change.number, ""
     if number is None and change.draft is not None:
@@ -141,7 +181,7 @@ def carry_out(change: Change, store: HasFindings, tracker: Tracker, clock: _Cloc
         _apply(change, tracker, number)
     for key, steps in ((change.key, change.events), *change.sub):
         for step in steps:
-            _record(store, tracker, key, step, clock)
+            log.record(key, step.event, detail=step.detail)
     title = change.title or (change.draft.title if change.draft else "")
     return Done(action=change.action, key=change.key, why=change.why, number=number, url=url, title=title)
 
@@ -167,15 +207,10 @@ def _link(store: HasFindings, tracker: Tracker, keys: Iterable[str], number: int
             store.append_link(IssueLink(key=key, tracker=tracker.name, number=number, url=url))
 
 
-def _record(store: HasFindings, tracker: Tracker, key: str, step: Step, clock: _Clock) -> None:
-    detail = {**step.detail, "tracker": tracker.name}
-    store.append_event(FindingEvent(key=key, event=step.event, at=clock.tick(), detail=detail))
-
-
-def close_duplicates(store: HasFindings, tracker: Tracker, clock: _Clock) -> list[Done]:
+def close_duplicates(store: HasFindings, tracker: Tracker, log: _Log) -> list[Done]:
     """After creating: two publishers at once each see the other's issue here, and both keep the older one."""
     kept, changes = duplicates_of(tracker.issues())
-    done = [carry_out(change, store, tracker, clock) for change in changes]
+    done = [carry_out(change, store, tracker, log) for change in changes]
     for change in changes:
         _link(store, tracker, (change.key,), kept[change.key].number, kept[change.key].url)
     return done

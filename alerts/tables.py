@@ -3,7 +3,7 @@
 >>> relative(0.0, 0.0), relative(3.0, 0.0), relative(3.1, 3.0), relative(None, 3.0)
 ('1', 'inf', '1.03', '-')
 >>> sparkline([10, 10, None, 11, 12], boundary=3)
-'▁▁·|▄█'
+'▁▁·|▅█'
 """
 
 from __future__ import annotations

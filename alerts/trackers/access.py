@@ -77,6 +77,8 @@ def _connect(auth: Auth.Auth, url: str, settings: Settings) -> Github:
         seconds_between_requests=0,
         seconds_between_writes=settings.seconds_between_writes,
         user_agent="pointdrop",
+        # An object is asked for when something of it is read, not when it is named.
+        lazy=True,
     )
 
 

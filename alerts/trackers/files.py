@@ -67,7 +67,7 @@ class FilesTracker:
 
     def create(self, draft: Draft) -> Issue:
         with self._locked():
-            there = [issue for issue in self.issues() if draft.key in issue.keys]
+            there = [issue for issue in self.issues() if issue.keys[0] == draft.key]
             if there:
                 return there[0]
             number = self._next_number()

@@ -45,16 +45,16 @@ class GitHubTracker:
 
     @cached_property
     def repository(self) -> Repository:
-        return self.account.github.get_repo(self.account.repository, lazy=True)
+        return self.account.github.get_repo(self.account.repository)
 
     def issues(self) -> list[Issue]:
-        with _errors():
+        with github_errors():
             listed = self.repository.get_issues(state="all", labels=[self.label], sort="created", direction="asc")
             return [self._issue(one) for one in listed if self._is_ours(one)]
 
     def look_again(self) -> list[Issue]:
         found: list[Issue] = []
-        with _errors():
+        with github_errors():
             for login in sorted(self.account.logins):
                 # PyGithub takes a login here and types it as a user.
                 listed = self.repository.get_issues(state="all", creator=cast(NamedUser, login), direction="asc")
@@ -62,17 +62,17 @@ class GitHubTracker:
         return found
 
     def issue(self, number: int) -> Issue:
-        with _errors(number):
+        with github_errors(number):
             one = self.repository.get_issue(number)
             if f"/{self.account.repository}/".lower() not in f"{one.html_url}/".lower():
                 raise IssueGone(number, moved_to=one.html_url)
             return self._issue(one)
 
     def create(self, draft: Draft) -> Issue:
-        with _errors():
+        with github_errors():
             self._ensure(draft.labels)
             made = post_once(
-                lambda: next((one for one in self.look_again() if draft.key in one.keys), None),
+                lambda: next((one for one in self.look_again() if one.keys[0] == draft.key), None),
                 lambda: self._issue(self.repository.create_issue(draft.title, draft.body, labels=sorted(draft.labels))),
                 self.settings,
             )
@@ -82,17 +82,17 @@ class GitHubTracker:
             return made
 
     def edit(self, number: int, *, title: str | None = None, body: str | None = None) -> None:
-        with _errors(number):
+        with github_errors(number):
             self._handle(number).edit(title=NotSet if title is None else title, body=NotSet if body is None else body)
 
     def add_labels(self, number: int, labels: frozenset[str]) -> None:
-        with _errors(number):
+        with github_errors(number):
             self._ensure(labels)
             # Adding a label twice changes nothing, so the POST may be repeated.
             post_once(lambda: None, lambda: self._handle(number).add_to_labels(*sorted(labels)), self.settings)
 
     def close(self, number: int, reason: CloseReason) -> None:
-        with _errors(number):
+        with github_errors(number):
             try:
                 self._handle(number).edit(state="closed", state_reason=reason)
             except GithubException as error:
@@ -102,11 +102,11 @@ class GitHubTracker:
                 self._handle(number).edit(state="closed", state_reason="not_planned")
 
     def reopen(self, number: int) -> None:
-        with _errors(number):
+        with github_errors(number):
             self._handle(number).edit(state="open", state_reason="reopened")
 
     def comments(self, number: int) -> list[Comment]:
-        with _errors(number):
+        with github_errors(number):
             return [self._comment(one) for one in self._handle(number).get_comments()]
 
     def comment(self, number: int, event: str, body: str) -> None:
@@ -114,18 +114,23 @@ class GitHubTracker:
             ours = (one for one in self.comments(number) if one.ours and event_of(one.body) == event)
             return next(ours, None)
 
-        with _errors(number):
+        with github_errors(number):
             if find() is None:
                 post_once(find, lambda: self._comment(self._handle(number).create_comment(body)), self.settings)
 
     def react(self, number: int, comment_id: int, reaction: Reaction) -> None:
-        with _errors(number):
+        with github_errors(number):
             comment = self._handle(number).get_comment(comment_id)
-            # The same reaction twice is one reaction.
-            post_once(lambda: None, lambda: comment.create_reaction(reaction), self.settings)
+            try:
+                # The same reaction twice is one reaction.
+                post_once(lambda: None, lambda: comment.create_reaction(reaction), self.settings)
+            except GithubException as error:
+                # The comment was deleted, or the server has no reactions: the answer in words is enough.
+                if error.status != 404:
+                    raise
 
     def permission(self, login: str) -> Permission:
-        with _errors():
+        with github_errors():
             try:
                 return cast(Permission, self.repository.get_collaborator_permission(login))
             except GithubException as error:
@@ -192,7 +197,7 @@ class GitHubTracker:
 
 
 @contextmanager
-def _errors(number: int | None = None) -> Iterator[None]:
+def github_errors(number: int | None = None) -> Iterator[None]:
     """PyGithub's and the network's errors as the room's own."""
     try:
         yield

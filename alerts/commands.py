@@ -1,0 +1,124 @@
+"""Commands people give in comments, parsed strictly, and what they are answered. Pure.
+
+A command is a line of its own that begins with a slash, outside code and quotes; one comment may carry one command.
+
+>>> parse("Known since May.\\n\\n/ack fixed in 17.7\\n")
+Command(name='ack', argument='fixed in 17.7', releases=0)
+>>> parse("/snooze 3 releases").releases
+3
+>>> parse("/snooze")
+Misunderstood(text='/snooze', problem='say for how many releases: /snooze 2')
+>>> parse("I would /ack this, but") is None
+True
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from alerts.lifecycle import OPEN, State, next_state
+from alerts.standing import BISECT, RERUN, Standing
+from alerts.trackers import WRITERS, Reaction
+
+Name = Literal["ack", "snooze", "not-a-bug", "rerun", "bisect", "status"]
+NAMES: tuple[Name, ...] = ("ack", "snooze", "not-a-bug", "rerun", "bisect", "status")
+#: A comment this long is no place to look for a command, in characters.
+LONGEST = 10_000
+#: Releases somebody may snooze for.
+MOST_RELEASES = 20
+
+_LINE = re.compile(r"/([a-z-]+)(?:[ \t]+(\S.*?))?[ \t]*")
+_SNOOZE = re.compile(r"(\d{1,3})(?:\s+releases?)?")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+class Command(NamedTuple):
+    """What somebody wants."""
+
+    name: Name
+    argument: str = ""
+    releases: int = 0
+
+
+class Misunderstood(NamedTuple):
+    """Something that begins like a command and is none."""
+
+    text: str
+    problem: str
+
+
+class Answer(NamedTuple):
+    """What a command leads to: a reaction, a sentence, and the event to record, if any."""
+
+    reaction: Reaction
+    text: str
+    event: str = ""
+    closes: bool = False
+
+
+def parse(comment: str) -> Command | Misunderstood | None:
+    """The command in a comment; None when there is none, Misunderstood when it is wrong or there are two."""
+    lines = _own_lines(comment[:LONGEST])
+    found = [line for line in lines if (match := _LINE.fullmatch(line)) and match[1] in NAMES]
+    if not found:
+        return None
+    if len(found) > 1:
+        return Misunderstood(found[0], "there is more than one command in the comment; give one a comment")
+    match = _LINE.fullmatch(found[0])
+    assert match
+    name, argument = match[1], match[2] or ""
+    if name == "snooze":
+        number = _SNOOZE.fullmatch(argument)
+        if not number:
+            return Misunderstood(found[0], "say for how many releases: /snooze 2")
+        if not 1 <= int(number[1]) <= MOST_RELEASES:
+            return Misunderstood(found[0], f"between 1 and {MOST_RELEASES} releases, please")
+        return Command("snooze", releases=int(number[1]))
+    if name in ("rerun", "bisect", "status") and argument:
+        return Misunderstood(found[0], f"/{name} takes nothing after it")
+    return Command(next(known for known in NAMES if known == name), argument)
+
+
+def _own_lines(comment: str) -> list[str]:
+    """The lines a person wrote as text: no quotes, no code."""
+    kept: list[str] = []
+    fence = ""
+    for line in comment.replace("\r\n", "\n").split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line[mark.end() :].strip():
+                fence = ""
+            continue
+        if mark:
+            fence = mark[1]
+            continue
+        if not line.startswith(("    ", "\t", ">")):
+            kept.append(line.strip())
+    return kept
+
+
+def answer(command: Command, standing: Standing, permission: str, *, newest: str, summary: str) -> Answer:
+    """What to do for `command`. `newest` is the newest measured release, `summary` the state in words."""
+    if permission not in WRITERS:
+        return Answer("-1", f"/{command.name} needs write permission on this repository.")
+    match command.name:
+        case "status":
+            return Answer("+1", summary)
+        case "rerun" | "bisect" if standing.state not in OPEN and standing.state is not State.CLOSED:
+            return Answer("confused", f"This is {standing.state.value}; there is nothing to measure.")
+        case "snooze" if not newest:
+            return Answer("confused", "This issue is about no line of releases; it cannot be snoozed.")
+        case "rerun":
+            return Answer("+1", "The next night measures both sides of the boundary again.", RERUN)
+        case "bisect":
+            return Answer("+1", "The next night narrows the boundary: unmeasured releases first, then commits.", BISECT)
+    event = {"ack": "acknowledged", "snooze": "snoozed", "not-a-bug": "not-a-bug"}[command.name]
+    if next_state(standing.state, event) is None:
+        return Answer("confused", f"This is {standing.state.value}; /{command.name} changes nothing.")
+    text = {
+        "ack": "Acknowledged: the text is kept current, and nothing more is said before a release gives it back.",
+        "snooze": f"Silent for {command.releases} more releases after {newest}.",
+        "not-a-bug": "Closed as no bug. Another changepoint will have its own issue.",
+    }[command.name]
+    return Answer("+1", text, event, closes=command.name == "not-a-bug")
