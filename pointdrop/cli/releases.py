@@ -195,13 +195,15 @@ def verify(
 
     Exit code 1 when something differs; nothing is repaired, `releases prune` and `fetch` do that.
     """
+    from runners.releases import verify as verify_release
+
     catalogue = _catalogue(offline=not again)
     results: list[dict[str, Any]] = []
     for name in [dbms] if dbms else catalogue.dbmses():
         for state in catalogue.list(name):
             wanted = not versions or state.release.version in versions
             if wanted and (state.cached or (again and state.state == "pinned")):
-                problems = catalogue.verify(name, state.release.version, again=again)
+                problems = verify_release(catalogue, name, state.release.version, again=again)
                 results.append({"release": state.release.name, "ok": not problems, "problems": problems})
     if format == "json":
         _print_json(results)
@@ -234,25 +236,56 @@ def add(
     dbms: Dbms,
     versions: Versions,
     source: SourceName = None,
-    withdrawn: Annotated[
-        str | None, typer.Option(help="Mark them: the vendor took them back, for this reason.")
-    ] = None,
-    not_runnable: Annotated[
-        str | None, typer.Option(help="Mark them: they cannot be measured, for this reason.")
-    ] = None,
+    withdrawn: Annotated[str, typer.Option(help="Mark them: the vendor took them back, for this reason.")] = "",
+    not_runnable: Annotated[str, typer.Option(help="Mark them: they cannot be measured, for this reason.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the addition; write nothing.")] = False,
 ) -> None:
     """Fetch releases, check them against their vendors, and write their pins into the manifest.
 
     Review and commit the change: from then on these digests, and no others, are what the versions mean.
     """
+    from pointdrop.paths import configs_dir
+    from runners.releases import commit_pins, pins_for
     from runners.releases.manifest import patch_text
 
     catalogue = _catalogue()
-    pins = catalogue.pins_for(dbms, versions, source=source, withdrawn=withdrawn, not_runnable=not_runnable)
+    pins = pins_for(catalogue, dbms, versions, source=source, withdrawn=withdrawn, not_runnable=not_runnable)
     if not dry_run:
-        catalogue.add(dbms, pins)
+        commit_pins(configs_dir(), dbms, pins)
     typer.echo(patch_text(pins), nl=False)
+    _finish(catalogue)
+
+
+@group.command()
+def build(
+    dbms: Dbms,
+    commit: Annotated[str, typer.Option(help="A tag, branch or commit of the git source.")] = "",
+    tree: Annotated[Path | None, typer.Option(help="A directory with source code, as it is.")] = None,
+    prefix: Annotated[Path | None, typer.Option(help="Nothing to build: take what is installed below here.")] = None,
+    repository: Annotated[str | None, typer.Option(help="Another repository than the manifest's.")] = None,
+    patch: Annotated[Path | None, typer.Option(help="Apply this with `patch -p1` first.")] = None,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Build without network, away from everything else.")
+    ] = False,
+    format: Format = "text",
+) -> None:
+    """Build a DBMS from source by the recipe in `configs/dbms/<dbms>/recipes`, and print where it is.
+
+    The same source, patch, recipe and compiler are built once. The log is kept below `cache/builds`.
+    """
+    from runners.releases import UnknownRelease
+
+    catalogue = _catalogue()
+    if sum(bool(one) for one in (commit, tree, prefix)) != 1:
+        raise UnknownRelease("name one of --commit, --tree and --prefix")
+    if commit:
+        built = catalogue.build_commit(dbms, commit, repository=repository, patch=patch, sandbox=sandbox)
+    elif tree:
+        built = catalogue.build_tree(dbms, tree, patch=patch, sandbox=sandbox)
+    else:
+        assert prefix is not None
+        built = catalogue.adopt(dbms, prefix)
+    _print_installed([built], format)
     _finish(catalogue)
 
 

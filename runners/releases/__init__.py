@@ -18,6 +18,7 @@ from runners.releases.errors import (
 )
 from runners.releases.installed import Installed, Loader
 from runners.releases.manifest import Pin
+from runners.releases.upkeep import commit_pins, pins_for, verify
 
 __all__ = [
     "BuildFailed",
@@ -34,5 +35,8 @@ __all__ = [
     "UnknownRelease",
     "UnsafeArchive",
     "Unverifiable",
+    "commit_pins",
     "parse_size",
+    "pins_for",
+    "verify",
 ]

@@ -17,7 +17,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +112,8 @@ class Cache:
 
     # --- prefixes ---
 
-    def _prefix_path(self, key: str) -> Path:
+    def prefix_path(self, key: str) -> Path:
+        """Where the tree of this key is, or will be."""
         return self.root / "prefixes" / key
 
     def _record_path(self, key: str) -> Path:
@@ -126,15 +127,15 @@ class Cache:
             return None
         os.utime(record)
         loaded: dict[str, Any] = json.loads(record.read_text())
-        return self._prefix_path(key), loaded
+        return self.prefix_path(key), loaded
 
     def has(self, key: str) -> bool:
         """Whether the tree is there; neither leases nor marks it."""
         return self._record_path(key).is_file()
 
-    def install(self, key: str, tree: Path, record: dict[str, Any]) -> Path:
+    def install(self, key: str, tree: Path, record: Mapping[str, Any]) -> Path:
         """Rename a finished tree into place and seal it. The caller holds `lock(key)`."""
-        prefix = self._prefix_path(key)
+        prefix = self.prefix_path(key)
         prefix.parent.mkdir(parents=True, exist_ok=True)
         self._record_path(key).unlink(missing_ok=True)
         remove_tree(prefix)
@@ -197,7 +198,7 @@ class Cache:
         return removed
 
     def _remove_prefix(self, key: str, running: set[Path]) -> bool:
-        prefix = self._prefix_path(key).resolve()
+        prefix = self.prefix_path(key).resolve()
         if any(prefix in program.parents for program in running):
             return False
         handle = os.open(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT, 0o644)

@@ -16,24 +16,32 @@ import builtins
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from history.model import Release
 from history.versions import line_of, version_key
 from runners.releases.cache import BOUND_BYTES, Cache
-from runners.releases.errors import DigestMismatch, NotRunnable, ReleaseError, SourceUnavailable, UnknownRelease
-from runners.releases.installed import Installed, tree_digests
-from runners.releases.manifest import Manifest, Pin, add_pins, load_manifest, manifest_path
-from runners.releases.opening import open_source
+from runners.releases.depot import Depot
+from runners.releases.errors import NotRunnable, SourceUnavailable, UnknownRelease
+from runners.releases.installed import Installed
+from runners.releases.local import LocalSource, TreeSource, installed_version
+from runners.releases.manifest import Manifest, Pin, load_manifest, manifest_path
+from runners.releases.opening import builder_for, open_source
 from runners.releases.pins import LocalPins, write_atomically
-from runners.releases.sources import Download, Offer, Part, Source, SourceSettings, part_of
+from runners.releases.sources import (
+    Download,
+    GitSettings,
+    LocalSettings,
+    Offer,
+    Source,
+    SourceSettings,
+)
 
-#: Changed files of a release that are named one by one.
-SHOWN_FILES = 10
-
+#: Hex digits of a commit or patch in the name of a build.
+MARK_DIGITS = 10
 #: `gone`: pinned, but the source no longer has those bytes and they are not in the cache.
 State = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
 
@@ -61,6 +69,8 @@ class Catalogue:
         self._offline = offline
         self._pins = LocalPins(state / "releases" / "pins.json")
         self.cache = Cache(state / "cache", bound_bytes)
+        self.depot = Depot(self.cache, offline)
+        self._manifests: dict[str, tuple[int, Manifest]] = {}
         self.warnings: builtins.list[str] = []
         """What could not be done, as sentences; grows with every call."""
 
@@ -74,7 +84,11 @@ class Catalogue:
         """The committed manifest; UnknownRelease when there is none of that name."""
         if dbms not in self.dbmses():
             raise UnknownRelease(f"no DBMS {dbms!r}; there are: {', '.join(self.dbmses())}")
-        return load_manifest(manifest_path(self._configs, dbms))
+        path = manifest_path(self._configs, dbms)
+        written = path.stat().st_mtime_ns
+        if self._manifests.get(dbms, (0, None))[0] != written:
+            self._manifests[dbms] = (written, load_manifest(path))
+        return self._manifests[dbms][1]
 
     def discover(self, dbms: str, source: str | None = None) -> builtins.list[Release]:
         """Everything that is offered or pinned, in the DBMS's own order; refreshes what is remembered of the sources.
@@ -99,7 +113,7 @@ class Catalogue:
         return [known[version] for version in sorted(known, key=lambda v: version_key(dbms, v))]
 
     def _state_of(self, dbms: str, pin: Pin) -> ReleaseState:
-        cached = bool(pin.sha256) and self.cache.has(self._key(dbms, pin.source, pin.sha256 or ""))
+        cached = bool(pin.sha256) and self.depot.has(self.source_of(dbms, pin.source), pin.sha256 or "")
         if reason := pin.withdrawn or pin.not_runnable:
             return ReleaseState(pin.release(dbms), "withdrawn" if pin.withdrawn else "not_runnable", cached, reason)
         if not cached and self._gone(dbms, pin):
@@ -109,7 +123,7 @@ class Catalogue:
     def _gone(self, dbms: str, pin: Pin) -> bool:
         """Whether the pin's source, when it was last asked, no longer had its bytes."""
         offers = self._remembered(dbms, pin.source)
-        if not offers or self._from_blobs(dbms, pin):
+        if not offers or self.depot.parts(dbms, pin.sha256 or ""):
             return False
         if self._sources(dbms, pin.source)[0].keeps_builds:
             return pin.version not in {offer.version for offer in offers}
@@ -132,15 +146,19 @@ class Catalogue:
             raise UnknownRelease(f"{dbms} has no source {name!r}; it has {[settings.name for settings in every]}")
         return chosen
 
-    def _open(self, dbms: str, settings: SourceSettings) -> Source:
-        return open_source(settings, self._configs / "dbms" / dbms, self.cache.root)
+    def _folder(self, dbms: str) -> Path:
+        return self._configs / "dbms" / dbms
+
+    def source_of(self, dbms: str, name: str) -> Source:
+        """The source of this name; UnknownRelease when the manifest has none."""
+        return open_source(self._sources(dbms, name)[0], self._folder(dbms), self.cache.root)
 
     def _metadata_path(self, dbms: str, source: str) -> Path:
         return self.cache.root / "metadata" / dbms / f"{source}.json"
 
     def _ask(self, dbms: str, settings: SourceSettings) -> None:
         try:
-            offers = self._open(dbms, settings).offers()
+            offers = self.source_of(dbms, settings.name).offers()
         except SourceUnavailable as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
@@ -166,7 +184,7 @@ class Catalogue:
         Raises UnknownRelease, NotRunnable, DigestMismatch (both values), Unverifiable, UnsafeArchive, SourceUnavailable
         and BuildFailed.
         """
-        pin = self._pin_for(dbms, version, source)
+        pin = self.pin_of(dbms, version, source)
         if pin is not None:
             if reason := pin.withdrawn or pin.not_runnable:
                 what = "was withdrawn" if pin.withdrawn else "cannot run"
@@ -176,11 +194,15 @@ class Catalogue:
         else:
             settings, offer = self._find_offer(dbms, version, source)
         with self.cache.lock(f"{dbms}-{settings.name}-{version}".replace("/", "_")):
-            pin = pin or self._pin_for(dbms, version, source)  # another process may have pinned it meanwhile
-            installed = self._installed(dbms, pin) if pin else None
-            return installed or self._get(dbms, settings, offer, pin)
+            pin = pin or self.pin_of(dbms, version, source)  # another process may have pinned it meanwhile
+            opened = self.source_of(dbms, settings.name)
+            installed = self.depot.installed(opened, pin, dbms) if pin else None
+            return installed or self.depot.obtain(
+                dbms, opened, offer, pin, lambda download: self._pin_locally(dbms, settings.name, offer, download)
+            )
 
-    def _pin_for(self, dbms: str, version: str, source: str | None) -> Pin | None:
+    def pin_of(self, dbms: str, version: str, source: str | None = None) -> Pin | None:
+        """The pin that holds for this version: the manifest's, else this machine's."""
         for pin in (*self.manifest(dbms).release, *self._pins.of(dbms)):
             if pin.version == version and source in (None, pin.source):
                 return pin
@@ -198,73 +220,58 @@ class Catalogue:
         hint = f"; near it are {', '.join(near[-6:])}" if near else ""
         raise UnknownRelease(f"{dbms} {version}: no source offers it{hint}. See `pointdrop releases list {dbms}`.")
 
-    def _key(self, dbms: str, source: str, sha256: str) -> str:
-        """Name of the unpacked tree: what it was made of and how, so that a changed recipe makes another tree."""
+    # --- building one ---
+
+    def build_commit(
+        self,
+        dbms: str,
+        ref: str,
+        *,
+        repository: str | None = None,
+        source: str = "git",
+        patch: Path | None = None,
+        sandbox: bool = False,
+    ) -> Installed:
+        """A tag, branch or commit, with `patch` applied, built by the recipe of the git source named `source`.
+
+        The release is called after what the built server says it is: `17.2+g3f2a9c1b04`, `17.2+g3f2a9c1b04.p77aa01`.
+        """
         settings = self._sources(dbms, source)[0]
-        how = settings.model_dump_json(exclude={"name", "discover", "versions"})
-        return hashlib.sha256(f"{sha256}\n{how}\n".encode()).hexdigest()[:40]
+        if not isinstance(settings, GitSettings):
+            raise UnknownRelease(f"source {source!r} of {dbms} is no git repository, so nothing of it can be built")
+        settings = settings.model_copy(update={"url": repository or settings.url})
+        opened = open_source(settings, self._folder(dbms), self.cache.root, patch, sandbox)
+        return self._build(dbms, opened, Offer("", ref), source, patch)
 
-    def _installed(self, dbms: str, pin: Pin) -> Installed | None:
-        found = self.cache.installed(self._key(dbms, pin.source, pin.sha256 or ""))
-        return Installed.read(*found, pin.release(dbms)) if found else None
+    def build_tree(
+        self, dbms: str, folder: Path, *, recipe: str | None = None, patch: Path | None = None, sandbox: bool = False
+    ) -> Installed:
+        """A source tree as it is, uncommitted changes too, with `patch` applied: `17.2+t5dc0a1...`."""
+        recipe = recipe or next((one.recipe for one in self.manifest(dbms).source if isinstance(one, GitSettings)), "")
+        builder = builder_for(recipe, self._folder(dbms), self.cache.root, patch, sandbox)
+        return self._build(dbms, TreeSource(folder, builder), Offer("", str(folder)), "tree", patch)
 
-    def _get(self, dbms: str, settings: SourceSettings, offer: Offer, pin: Pin | None) -> Installed:
-        source = self._open(dbms, settings)
-        with self.cache.workspace() as work:
-            parts = self._from_blobs(dbms, pin)
-            if parts is None:
-                if self._offline:
-                    raise SourceUnavailable(
-                        f"{dbms} {offer.version} is not in the cache, and --offline forbids fetching it; "
-                        f"run `pointdrop releases fetch {dbms} {offer.version}` once with a network"
-                    )
-                (work / "download").mkdir()
-                download = source.download(offer, work / "download")
-                if pin and pin.sha256 != download.sha256:
-                    raise DigestMismatch(
-                        f"{dbms} {offer.version} from {settings.name}", pin.sha256 or "", download.sha256
-                    )
-                pin = pin or self._pin_locally(dbms, settings.name, offer, download)
-                parts = self._adopt(dbms, pin, download)
-            assert pin is not None
-            tree = work / "tree"
-            source.unpack(parts, tree)
-            files = tree_digests(tree)
-            record: dict[str, Any] = {
-                "release": pin.release(dbms).model_dump(mode="json"),
-                "parts": {part.name: part.sha256 for part in parts},
-                "files": files,
-                "installed_bytes": sum(path.stat().st_size for path in tree.rglob("*") if path.is_file()),
-            }
-            key = self._key(dbms, settings.name, pin.sha256 or "")
-            prefix = self.cache.install(key, tree, record)
-        self.cache.prune()
-        return Installed.read(prefix, record, pin.release(dbms))
+    def adopt(self, dbms: str, prefix: Path) -> Installed:
+        """A DBMS that is installed below `prefix` already, copied: `17.2+l80b1...`."""
+        opened = LocalSource(LocalSettings(name="local", kind="local", prefix=str(prefix)))
+        return self._build(dbms, opened, Offer("", str(prefix)), "local", None)
 
-    # --- archives ---
+    def _build(self, dbms: str, source: Source, offer: Offer, build: str, patch: Path | None) -> Installed:
+        def name(download: Download, tree: Path) -> Release:
+            kind, _, digest = download.upstream.partition(":")
+            mark = {"git": "g"}.get(kind, "l" if build == "local" else "t")
+            patched = f".p{hashlib.sha256(patch.read_bytes()).hexdigest()[:MARK_DIGITS]}" if patch else ""
+            base = installed_version(tree)
+            return Release(
+                dbms=dbms,
+                version=f"{base}+{mark}{digest[:MARK_DIGITS]}{patched}",
+                line=line_of(dbms, base),
+                build=build,
+                digest=hashlib.sha256(f"{download.sha256}\n{source.how}".encode()).hexdigest(),
+                source=f"{build} {offer.locator}",
+            )
 
-    def _parts_path(self, dbms: str, sha256: str) -> Path:
-        return self.cache.root / "metadata" / dbms / "parts" / f"{sha256}.json"
-
-    def _adopt(self, dbms: str, pin: Pin, download: Download) -> tuple[Part, ...]:
-        """Move the downloaded files into the cache, and remember which of them make up the release."""
-        every = (*download.parts, *download.libraries)
-        path = self._parts_path(dbms, pin.sha256 or "")
-        write_atomically(path, json.dumps({part.name: [part.sha256, part.size] for part in every}, indent=1))
-        return tuple(replace(part, path=self.cache.adopt(part.path, part.sha256)) for part in every)
-
-    def _from_blobs(self, dbms: str, pin: Pin | None) -> tuple[Part, ...] | None:
-        """The archives of a pinned release when the cache has all of them."""
-        path = self._parts_path(dbms, pin.sha256 or "") if pin else None
-        if path is None or not path.is_file():
-            return None
-        parts = []
-        for name, (sha256, size) in json.loads(path.read_text()).items():
-            blob = self.cache.blob(sha256)
-            if blob is None:
-                return None
-            parts.append(Part(name, blob, sha256, size))
-        return tuple(parts)
+        return self.depot.build(dbms, source, offer, name)
 
     # --- pins of this machine ---
 
@@ -280,57 +287,6 @@ class Catalogue:
     def pin(self, dbms: str, pins: Iterable[Pin]) -> None:
         """Pin on this machine. A pin of the same version and source with another digest is DigestMismatch."""
         self._pins.add(dbms, pins)
-
-    def pins_for(
-        self,
-        dbms: str,
-        versions: Iterable[str],
-        source: str | None = None,
-        withdrawn: str | None = None,
-        not_runnable: str | None = None,
-    ) -> builtins.list[Pin]:
-        """Pins of these versions, fetched and verified; those that are marked need no bytes."""
-        pins = []
-        for version in versions:
-            pin = self._pin_for(dbms, version, source)
-            if withdrawn or not_runnable:
-                pin = pin or Pin(version=version, line=line_of(dbms, version), withdrawn="x")
-                marks = {"withdrawn": withdrawn or "", "not_runnable": not_runnable or ""}
-            else:
-                release = self.fetch(dbms, version, source).release
-                pin = self._pin_for(dbms, version, release.build)
-                marks = {}
-            assert pin is not None
-            pins.append(pin.model_copy(update=marks))
-        return pins
-
-    def add(self, dbms: str, pins: Iterable[Pin]) -> None:
-        """Write pins into the committed manifest, so that they hold for everybody."""
-        add_pins(manifest_path(self._configs, dbms), dbms, pins)
-
-    def verify(self, dbms: str, version: str, again: bool = False) -> builtins.list[str]:
-        """What differs from the pin, as sentences: the archives kept, the unpacked files, with `again` the source."""
-        pin = self._pin_for(dbms, version, None)
-        if pin is None or not pin.sha256:
-            return [f"{dbms} {version} has no pin"]
-        problems = []
-        parts = self._from_blobs(dbms, pin) or ()
-        problems += [f"archive {part.name} is damaged" for part in parts if part_of(part.path).sha256 != part.sha256]
-        if installed := self._installed(dbms, pin):
-            changed = installed.changed_files()
-            problems += [f"{name} was changed" for name in changed[:SHOWN_FILES]]
-            problems += [f"and {len(changed) - SHOWN_FILES} more"] if len(changed) > SHOWN_FILES else []
-        if again:
-            settings = self._sources(dbms, pin.source)[0]
-            with self.cache.workspace() as work:
-                offer = Offer(pin.version, pin.locator, pin.released)
-                try:
-                    found = self._open(dbms, settings).download(offer, work).sha256
-                except ReleaseError as error:
-                    return [*problems, str(error)]
-            if found != pin.sha256:
-                problems.append(f"{settings.name} now serves {found}, the pin is {pin.sha256}")
-        return problems
 
     def new_pins(self, dbms: str) -> builtins.list[Pin]:
         """Pins made on this machine that belong into the manifest: what `discover` prints as a patch.

@@ -101,6 +101,10 @@ class DebianSource:
 
     # --- what there is ---
 
+    @property
+    def how(self) -> str:
+        return self._settings.model_dump_json(include={"kind", "packages", "without"})
+
     def offers(self) -> list[Offer]:
         self._refresh()
         return read_versions(self._settings.versions, self._candidates())
@@ -166,10 +170,10 @@ class DebianSource:
             raise Unverifiable(f"the index of {self._settings.suites[0]} has no SHA256 for {name} {version}")
         return found[1]
 
-    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         for part in parts:
             own = part.name.split("_")[0] in self._settings.packages
-            _unpack_package(part.path, prefix, None if own else LIBRARY_FILES)
+            _unpack_package(part.path, into, None if own else LIBRARY_FILES)
 
 
 def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -> None:

@@ -41,6 +41,10 @@ class MavenSource:
         with FileLock(f"{self._repository}.lock"):
             run_client(command, f"{self._settings.artifact} {coordinates}", package="maven")
 
+    @property
+    def how(self) -> str:
+        return self._settings.model_dump_json(include={"kind", "inner", "subtree"})
+
     def offers(self) -> list[Offer]:
         self._get("LATEST:pom", "--update-snapshots")
         versions: set[str] = set()
@@ -70,6 +74,6 @@ class MavenSource:
             verified="checksum beside the artifact, by the Maven client and again by Pointdrop",
         )
 
-    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         for part in parts:
-            unpack(part.path, prefix, inner=self._settings.inner, subtree=self._settings.subtree)
+            unpack(part.path, into, inner=self._settings.inner, subtree=self._settings.subtree)

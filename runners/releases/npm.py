@@ -39,6 +39,10 @@ class NpmSource:
         except ValueError as error:
             raise SourceUnavailable(f"{self._settings.package}: npm printed no JSON: {output[:200]!r}") from error
 
+    @property
+    def how(self) -> str:
+        return self._settings.model_dump_json(include={"kind", "subtree"})
+
     def offers(self) -> list[Offer]:
         versions = self._npm("view", self._settings.package, "versions")
         return read_versions(self._settings.versions, [versions] if isinstance(versions, str) else versions)
@@ -63,6 +67,6 @@ class NpmSource:
             verified="sha512 of the registry's metadata, by the npm client and again by Pointdrop",
         )
 
-    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         for part in parts:
-            unpack(part.path, prefix, subtree=self._settings.subtree)
+            unpack(part.path, into, subtree=self._settings.subtree)

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runners.releases.builds import Builder, load_recipe
 from runners.releases.debian import DebianSource
+from runners.releases.git import GitSource
+from runners.releases.local import LocalSource
 from runners.releases.maven import MavenSource
 from runners.releases.npm import NpmSource
-from runners.releases.sources import DebianSettings, MavenSettings, NpmSettings, Source, SourceSettings
+from runners.releases.sources import (
+    DebianSettings,
+    GitSettings,
+    LocalSettings,
+    MavenSettings,
+    NpmSettings,
+    Source,
+    SourceSettings,
+    TarballSettings,
+)
+from runners.releases.tarball import TarballSource
+from runners.releases.web import Web
 
 
-def open_source(settings: SourceSettings, configs: Path, cache: Path) -> Source:
-    """The source that `settings` describe; recipes and keys are below `configs`, private state below `cache`."""
+def open_source(
+    settings: SourceSettings, folder: Path, cache: Path, patch: Path | None = None, sandbox: bool = False
+) -> Source:
+    """The source that `settings` describe; recipes and keys are below `folder`, private state below `cache`.
+
+    `patch` and `sandbox` are for the sources that build.
+    """
     match settings:
         case MavenSettings():
             return MavenSource(settings, cache / "maven")
@@ -19,3 +38,15 @@ def open_source(settings: SourceSettings, configs: Path, cache: Path) -> Source:
             return DebianSource(settings, cache / "apt")
         case NpmSettings():
             return NpmSource(settings)
+        case TarballSettings():
+            builder = builder_for(settings.recipe, folder, cache, patch, sandbox) if settings.recipe else None
+            return TarballSource(settings, folder, Web(cache / "partial"), builder)
+        case GitSettings():
+            return GitSource(settings, cache / "git", builder_for(settings.recipe, folder, cache, patch, sandbox))
+        case LocalSettings():
+            return LocalSource(settings)
+
+
+def builder_for(recipe: str, folder: Path, cache: Path, patch: Path | None, sandbox: bool) -> Builder:
+    """A builder by the recipe of this name."""
+    return Builder(load_recipe(folder / "recipes" / f"{recipe}.toml"), cache, patch, sandbox)

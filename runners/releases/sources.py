@@ -83,8 +83,15 @@ class Source(Protocol):
     def download(self, offer: Offer, into: Path) -> Download:
         """Bring one release into the empty directory `into`. Raises SourceUnavailable, Unverifiable, DigestMismatch."""
 
-    def unpack(self, parts: Iterable[Part], prefix: Path) -> None:
-        """Lay the parts (libraries too) out below `prefix`. Raises UnsafeArchive, BuildFailed."""
+    @property
+    def how(self) -> str:
+        """Everything besides the downloaded bytes that the unpacked tree depends on: another `how` is another tree."""
+
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+        """Lay the parts (libraries too) out below `into`, as they will stand at `prefix`.
+
+        Raises UnsafeArchive, BuildFailed.
+        """
 
 
 # --- settings --------------------------------------------------------------------------------------------------
@@ -149,7 +156,58 @@ class NpmSettings(_Settings):
     subtree: str = "package"
 
 
-SourceSettings = Annotated[MavenSettings | DebianSettings | NpmSettings, Field(discriminator="kind")]
+class KeyEra(BaseModel):
+    """A vendor's signing key, and the releases that it signed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    """Armored public key, below the directory of the manifest."""
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")]
+    releases: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
+    """First and last release of each stretch."""
+
+
+class TarballSettings(_Settings):
+    """Archives on a vendor's site."""
+
+    kind: Literal["tarball"]
+    vendor: Literal["mysql", "mariadb", "postgres"]
+    """Whose pages are read."""
+    address: Annotated[str, Field(pattern=r"^https?://")]
+    """Where those pages begin; a mirror of them will do."""
+    files: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Which of a release's files is wanted, as patterns with `{version}`; the first that fits."""
+    subtree: str = "*"
+    keys: tuple[KeyEra, ...] = ()
+    recipe: str = ""
+    """Set when the archive is source code."""
+
+
+class GitSettings(_Settings):
+    """A git repository, built by a recipe."""
+
+    kind: Literal["git"]
+    url: Annotated[str, Field(pattern=r"^[a-z/.~]")]
+    versions: tuple[Pattern, ...]
+    """How a tag reads, with underscores taken for dots."""
+    recipe: str
+    submodules: tuple[str, ...] = ()
+
+
+class LocalSettings(_Settings):
+    """A prefix on this machine."""
+
+    kind: Literal["local"]
+    prefix: str
+    version: str = ""
+    """Asked of the server when it is not given."""
+
+
+SourceSettings = Annotated[
+    MavenSettings | DebianSettings | NpmSettings | TarballSettings | GitSettings | LocalSettings,
+    Field(discriminator="kind"),
+]
 
 
 def read_versions(patterns: Iterable[str], locators: Iterable[str]) -> list[Offer]:

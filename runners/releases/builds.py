@@ -1,0 +1,195 @@
+"""Build a DBMS from source by a recipe kept in `configs/dbms/<dbms>/recipes/<name>.toml`.
+
+    system = "configure"                       # or "cmake", "meson"
+    arguments = ["--without-readline"]         # after those that Pointdrop gives: prefix, compiler launcher
+    packages = ["build-essential", "bison"]    # named in the message when a step fails
+    environment = { CFLAGS = "-O2 -g" }
+
+A build runs as the account servers run as, never as root; with `sandbox` it sees neither the network nor anything
+but the system's programs and its own directory. ccache is used where it is installed. The log is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runners.engines.account import server_account
+from runners.releases.archives import remove_tree
+from runners.releases.errors import BuildFailed, InvalidManifest
+from runners.releases.sandbox import sandboxed
+
+#: MySQL, the slowest, on two cores without a warm ccache.
+STEP_SECONDS = 6 * 3600
+#: Of the log, in the message of a failed build.
+SHOWN_LINES = 12
+
+
+class Recipe(BaseModel):
+    """How one DBMS is built."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: Literal["configure", "cmake", "meson"]
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    packages: tuple[str, ...] = ()
+
+
+def load_recipe(path: Path) -> Recipe:
+    """The recipe in `path`; InvalidManifest names file, key and what is wrong."""
+    try:
+        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidManifest(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise InvalidManifest(f"{path}: {error}") from error
+
+
+def steps(
+    recipe: Recipe, source: Path, work: Path, stage: Path, prefix: Path, jobs: int, ccache: bool
+) -> list[tuple[list[str], Path]]:
+    """The commands of a build with the directory of each. Pure.
+
+    The files are installed below `stage` and believe that they are below `prefix`, where they will be.
+    """
+    arguments = list(recipe.arguments)
+    if recipe.system == "configure":
+        compilers = ["CC=ccache gcc", "CXX=ccache g++"] if ccache else []
+        return [
+            ([str(source / "configure"), f"--prefix={prefix}", *compilers, *arguments], work),
+            (["make", f"-j{jobs}"], work),
+            (["make", "install", f"DESTDIR={stage}"], work),
+        ]
+    if recipe.system == "cmake":
+        launcher = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if ccache]
+        configure = ["cmake", "-S", str(source), "-B", str(work), f"-DCMAKE_INSTALL_PREFIX={prefix}"]
+        return [
+            ([*configure, *launcher, *arguments], work),
+            (["cmake", "--build", str(work), "--parallel", str(jobs)], work),
+            (["cmake", "--install", str(work)], work),
+        ]
+    return [  # meson uses ccache by itself
+        (["meson", "setup", str(work), str(source), f"--prefix={prefix}", *arguments], source),
+        (["meson", "compile", "-C", str(work), "-j", str(jobs)], source),
+        (["meson", "install", "-C", str(work), "--no-rebuild", f"--destdir={stage}"], source),
+    ]
+
+
+@functools.cache
+def compiler() -> str:
+    """What compiles, in a line: part of what a build is made of."""
+    for name in ("gcc", "cc", "clang"):
+        if found := shutil.which(name):
+            done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=30)
+            return done.stdout.splitlines()[0] if done.stdout else name
+    return "none"
+
+
+class Builder:
+    """Builds one tree; `patch` is applied first."""
+
+    def __init__(
+        self, recipe: Recipe, state: Path, patch: Path | None = None, sandbox: bool = False, jobs: int | None = None
+    ) -> None:
+        self.recipe = recipe
+        self._state = state
+        self._patch = patch
+        self._sandbox = sandbox
+        self._jobs = jobs or os.cpu_count() or 1
+
+    @property
+    def how(self) -> str:
+        """Everything that a build depends on besides its source."""
+        patch = hashlib.sha256(self._patch.read_bytes()).hexdigest() if self._patch else ""
+        return f"\n{self.recipe.model_dump_json()}\n{compiler()}\n{patch}"
+
+    @contextmanager
+    def source_tree(self, into: Path) -> Iterator[Path]:
+        """An empty directory beside `into` for the source, removed after the build."""
+        source = into.with_name("source")
+        source.mkdir()
+        try:
+            yield source
+        finally:
+            remove_tree(source)
+
+    def build(self, source: Path, into: Path, prefix: Path) -> None:
+        """Patch, configure, compile, install: `into` gets what belongs at `prefix`.
+
+        BuildFailed names the step, shows the end of the log, and says where all of it is.
+        """
+        account = server_account()
+        work, stage = into.with_name("build"), into.with_name("stage")
+        cache = self._state / "ccache"
+        for directory in (work, stage, cache):
+            directory.mkdir(parents=True, exist_ok=True)
+        if self._patch:
+            copy = into.with_name("patch")
+            shutil.copyfile(self._patch, copy)
+            copy.chmod(0o644)
+        into.parent.chmod(0o755)
+        for directory in (source, work, stage):
+            account.own_tree(directory)
+        account.own(cache)
+        ccache = shutil.which("ccache") is not None
+        commands = (
+            [(["patch", "--strip=1", "--batch", "--forward", "--input", str(copy)], source)] if self._patch else []
+        )
+        commands += steps(self.recipe, source, work, stage, prefix, self._jobs, ccache)
+        environment = {
+            "PATH": os.defpath + ":/usr/local/bin:/usr/bin:/bin", "HOME": str(work), "LC_ALL": "C.UTF-8",
+            "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(into.parent), "DESTDIR": str(stage),
+            **self.recipe.environment,
+        }  # fmt: skip
+        log = self._state / "builds" / f"{prefix.name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as out:
+            for command, directory in commands:
+                if self._sandbox:
+                    command = sandboxed(
+                        command, writable=[into.parent, cache], directory=directory, environment=environment
+                    )
+                out.write(f"$ {' '.join(command)}\n".encode())
+                out.flush()
+                self._step(account.command(command), directory, environment, out.fileno(), log)
+        staged = stage / str(prefix).lstrip("/")
+        if not staged.is_dir():
+            raise BuildFailed(f"the build installed nothing below {prefix}; the log is {log}")
+        staged.replace(into)
+        _take_back(into)
+        for directory in (work, stage):
+            shutil.rmtree(directory)
+
+    def _step(self, command: list[str], directory: Path, environment: Mapping[str, str], out: int, log: Path) -> None:
+        try:
+            done = subprocess.run(
+                command, cwd=directory, env=dict(environment), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                timeout=STEP_SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise BuildFailed(f"a step did not finish within {STEP_SECONDS} s; the log is {log}") from error
+        if done.returncode:
+            last = "\n  ".join(log.read_text(errors="replace").splitlines()[-SHOWN_LINES:])
+            raise BuildFailed(
+                f"the build failed with status {done.returncode}:\n  {last}\nThe whole log is {log}. "
+                f"It needs: apt-get install {' '.join(self.recipe.packages)}"
+            )
+
+
+def _take_back(tree: Path) -> None:
+    """What was built belongs to this account again, so that no server can change what it runs from."""
+    for directory, _, files in os.walk(tree):
+        os.chown(directory, os.geteuid(), os.getegid())
+        for name in files:
+            os.chown(Path(directory, name), os.geteuid(), os.getegid(), follow_symlinks=False)

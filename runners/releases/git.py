@@ -1,0 +1,109 @@
+"""Releases and commits of a git repository, built by a recipe.
+
+A bare mirror below the cache holds what was fetched; what is built is `git archive` of one commit, so that neither
+hooks nor attributes of a working tree play a part. A commit's id is a digest of its tree: it is what the vendor vouches
+with. Repositories that keep parts of themselves in others (MariaDB) name them in `submodules`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from filelock import FileLock
+
+from runners.releases.archives import unpack
+from runners.releases.builds import Builder
+from runners.releases.clients import run_client
+from runners.releases.errors import SourceUnavailable, UnknownRelease, Unverifiable
+from runners.releases.sources import Download, GitSettings, Offer, Part, part_of, read_versions
+
+#: What may name a commit: no options, no ranges.
+REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}")
+
+
+class GitSource:
+    """See `runners.releases.sources.Source`."""
+
+    def __init__(self, settings: GitSettings, mirrors: Path, builder: Builder) -> None:
+        self._settings = settings
+        self._mirrors = mirrors
+        self._builder = builder
+
+    @property
+    def how(self) -> str:
+        return self._builder.how
+
+    def _git(self, *arguments: str, mirror: Path | None = None, what: str) -> str:
+        # Nothing asks for a password, nothing runs a hook, and no address can name a program.
+        command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never"]
+        command += ["--git-dir", str(mirror)] if mirror else []
+        environment = {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
+        return run_client([*command, *arguments], what, package="git", environment=environment)
+
+    def offers(self) -> list[Offer]:
+        listed = self._git("ls-remote", "--tags", "--refs", "--", self._settings.url, what=self._settings.url)
+        tags = [line.rpartition("refs/tags/")[2] for line in listed.splitlines()]
+        read = read_versions(self._settings.versions, [_dotted(tag) for tag in tags])
+        by_text = {_dotted(tag): tag for tag in tags}
+        return [Offer(offer.version, by_text[offer.locator]) for offer in read]
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        commit, part = self._archive(self._settings.url, offer.locator, "", into)
+        parts = [part]
+        for path in self._settings.submodules:
+            url, wanted = self._submodule(commit, path)
+            parts.append(self._archive(url, wanted, path, into)[1])
+        return Download(
+            parts=tuple(parts),
+            upstream=f"git:{commit}",
+            verified="the commit's id, which is a digest of its whole tree",
+        )
+
+    def _archive(self, url: str, ref: str, path: str, into: Path) -> tuple[str, Part]:
+        """(commit, archive) of `ref`; the archive's name tells where it belongs: `libmariadb@3f2a....tar`."""
+        if not REF.fullmatch(ref) or ".." in ref:
+            raise UnknownRelease(f"{ref!r} is no tag, branch or commit that git could name")
+        mirror = self._mirrors / hashlib.sha256(url.encode()).hexdigest()[:20]
+        self._mirrors.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{mirror}.lock"):
+            if not (mirror / "HEAD").is_file():
+                self._git("init", "--quiet", "--bare", str(mirror), what="a new mirror")
+            self._git(
+                "fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--", url,
+                f"+{ref}:refs/pointdrop/{hashlib.sha256(ref.encode()).hexdigest()[:20]}",
+                mirror=mirror, what=f"{url} {ref}",
+            )  # fmt: skip
+            name = f"refs/pointdrop/{hashlib.sha256(ref.encode()).hexdigest()[:20]}^{{commit}}"
+            commit = self._git("rev-parse", "--verify", name, mirror=mirror, what=ref).strip()
+            file = into / f"{path.replace('/', '%')}@{commit}.tar"
+            self._git("archive", "--format=tar", f"--output={file}", commit, mirror=mirror, what=ref)
+        if re.fullmatch(r"[0-9a-f]{40}", ref) and ref != commit:
+            raise Unverifiable(f"asked for commit {ref}, got {commit}")
+        return commit, part_of(file)
+
+    def _submodule(self, commit: str, path: str) -> tuple[str, str]:
+        mirror = self._mirrors / hashlib.sha256(self._settings.url.encode()).hexdigest()[:20]
+        entry = self._git("ls-tree", commit, "--", path, mirror=mirror, what=path).split()
+        blob = f"{commit}:.gitmodules"
+        listed = self._git("config", "--blob", blob, "--get-regexp", r"submodule\..*", mirror=mirror, what=path)
+        settings = dict(line.split(" ", 1) for line in listed.splitlines())
+        names = [
+            key.removesuffix(".path") for key, value in settings.items() if key.endswith(".path") and value == path
+        ]
+        if len(entry) < 3 or entry[1] != "commit" or not names:
+            raise SourceUnavailable(f"{self._settings.url} has no submodule {path!r} at {commit}")
+        return settings[f"{names[0]}.url"], entry[2]
+
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+        with self._builder.source_tree(into) as source:
+            for part in sorted(parts, key=lambda part: part.name):
+                unpack(part.path, source / part.name.partition("@")[0].replace("%", "/"))
+            self._builder.build(source, into, prefix)
+
+
+def _dotted(tag: str) -> str:
+    """Tags write dots as underscores where the version control before git knew no dots: REL_17_2."""
+    return tag.replace("_", ".")

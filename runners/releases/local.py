@@ -1,0 +1,110 @@
+"""What is on this machine already: a DBMS below a prefix of its own, or a tree of source code.
+
+Both are copied into the cache like any other release, so that a change underneath cannot change what is being measured.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from runners.releases.archives import unpack
+from runners.releases.builds import Builder
+from runners.releases.errors import SourceUnavailable
+from runners.releases.installed import PROGRAM_DIRECTORIES
+from runners.releases.sources import Download, LocalSettings, Offer, Part, part_of
+
+#: Programs that say which version a prefix holds.
+SERVERS = ("postgres", "mariadbd", "mysqld")
+VERSION_SECONDS = 60
+
+
+def installed_version(prefix: Path) -> str:
+    """What the server below `prefix` calls itself; SourceUnavailable when there is none or it does not start."""
+    for directory in PROGRAM_DIRECTORIES:
+        for name in SERVERS:
+            for program in prefix.glob(f"{directory}/{name}" if directory != "." else name):
+                command = [str(program), *(["--no-defaults"] if name != "postgres" else []), "--version"]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
+                if found := re.search(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)", done.stdout.partition(" ")[2]):
+                    return found[0]
+                raise SourceUnavailable(f"{program} does not say its version: {(done.stdout + done.stderr)[:200]}")
+    raise SourceUnavailable(f"{prefix} holds none of {', '.join(SERVERS)}; a prefix has them in bin or sbin")
+
+
+class LocalSource:
+    """See `runners.releases.sources.Source`."""
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self._settings = settings
+
+    @property
+    def how(self) -> str:
+        return "local"
+
+    def offers(self) -> list[Offer]:
+        prefix = Path(self._settings.prefix)
+        if not prefix.is_dir():
+            raise SourceUnavailable(f"{prefix} is no directory")
+        return [Offer(self._settings.version or installed_version(prefix), str(prefix))]
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        return packed(Path(offer.locator), into)
+
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+        for part in parts:
+            unpack(part.path, into)
+
+
+class TreeSource:
+    """A source tree as it is, with changes that were never committed; see `runners.releases.sources.Source`."""
+
+    def __init__(self, folder: Path, builder: Builder) -> None:
+        self._folder = folder
+        self._builder = builder
+
+    @property
+    def how(self) -> str:
+        return self._builder.how
+
+    def offers(self) -> list[Offer]:
+        return [Offer("", str(self._folder))]
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        return packed(self._folder, into)
+
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+        with self._builder.source_tree(into) as source:
+            for part in parts:
+                unpack(part.path, source)
+            self._builder.build(source, into, prefix)
+
+
+def packed(folder: Path, into: Path) -> Download:
+    """One archive of `folder` whose digest depends on names, contents and modes only; without what belongs to git."""
+    if not folder.is_dir():
+        raise SourceUnavailable(f"{folder} is no directory")
+    archive = into / "folder.tar"
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(folder.rglob("*")):
+            relative = path.relative_to(folder)
+            if ".git" not in relative.parts:
+                tar.add(path, relative.as_posix(), recursive=False, filter=_anonymous)
+    part = part_of(archive)
+    return Download(
+        parts=(part,),
+        upstream=f"sha256:{part.sha256}",
+        verified="found on this machine; nobody else vouches for it",
+        signature="none",
+    )
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Only contents and modes count: copying a prefix must not change its digest."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    return member

@@ -1,0 +1,103 @@
+"""Releases on vendors' download sites: found on their pages, checked against their checksums and signatures.
+
+Without a checksum from the vendor nothing is used. MD5 alone proves little, so where it is all there is, a valid
+signature by a key that is committed beside the manifest is demanded too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from history.versions import version_key
+from runners.releases.archives import unpack
+from runners.releases.builds import Builder
+from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
+from runners.releases.signatures import verify_signature
+from runners.releases.sources import Download, Offer, Part, TarballSettings, part_of
+from runners.releases.vendors import FILES, OFFERS, VendorFile
+from runners.releases.web import Web
+
+#: Best first; what is not here is not looked at.
+ALGORITHMS = ("sha512", "sha256", "sha1", "md5")
+#: These alone no longer prove that nobody made another file with the same digest.
+WEAK = ("md5",)
+
+
+class TarballSource:
+    """See `runners.releases.sources.Source`. With a recipe the archive is source code, and is built."""
+
+    def __init__(self, settings: TarballSettings, folder: Path, web: Web, builder: Builder | None) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._web = web
+        self._builder = builder
+
+    @property
+    def how(self) -> str:
+        made = self._settings.model_dump_json(include={"kind", "subtree"})
+        return made + (self._builder.how if self._builder else "")
+
+    def offers(self) -> list[Offer]:
+        return OFFERS[self._settings.vendor](self._settings.address.rstrip("/"), self._web.text)
+
+    def download(self, offer: Offer, into: Path) -> Download:
+        settings = self._settings
+        file = FILES[settings.vendor](settings.address.rstrip("/"), offer.version, settings.files, self._web.text)
+        algorithm = next((name for name in ALGORITHMS if file.checksums.get(name)), None)
+        if algorithm is None:
+            raise Unverifiable(f"{file.name}: the vendor publishes no checksum of it; it was not used")
+        if algorithm in WEAK and not file.signature:
+            raise Unverifiable(f"{file.name}: the vendor publishes {algorithm} and no signature; it was not used")
+        path = into / Path(file.name).name
+        self._web.download(file.url, path)
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, algorithm).hexdigest()
+        if found != file.checksums[algorithm]:
+            if not (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
+                raise SourceUnavailable(f"{file.url}: the server sent something that is no archive ({_begins(path)})")
+            raise DigestMismatch(f"{file.name} ({algorithm} published by the vendor)", file.checksums[algorithm], found)
+        verified = f"{algorithm} on the vendor's site"
+        signature = self._signed(offer, file, path, into)
+        return Download(
+            parts=(part_of(path),),
+            upstream=f"{algorithm}:{found}",
+            verified=verified + (f", and signature {signature.split()[-1][-16:]}" if algorithm in WEAK else ""),
+            signature=signature,
+        )
+
+    def _signed(self, offer: Offer, file: VendorFile, path: Path, scratch: Path) -> str:
+        if not file.signature:
+            return "none published" if not self._settings.keys else "not checked"
+        dbms = self._settings.vendor
+        keys = [
+            self._folder / era.file
+            for era in self._settings.keys
+            if any(
+                version_key(dbms, first) <= version_key(dbms, offer.version) <= version_key(dbms, last)
+                for first, last in era.releases
+            )
+        ]
+        fingerprint = verify_signature(path, file.signature, keys, scratch)
+        allowed = {era.fingerprint for era in self._settings.keys}
+        if fingerprint not in allowed:
+            raise Unverifiable(f"{file.name} is signed by {fingerprint}, which the manifest does not name")
+        return f"good: {fingerprint}"
+
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+        for part in parts:
+            if self._builder is None:
+                unpack(part.path, into, subtree=self._settings.subtree)
+            else:
+                with self._builder.source_tree(into) as source:
+                    unpack(part.path, source, subtree=self._settings.subtree)
+                    self._builder.build(source, into, prefix)
+
+
+def _begins(path: Path) -> str:
+    """The first bytes, for a message."""
+    with path.open("rb") as stream:
+        return repr(stream.read(40))

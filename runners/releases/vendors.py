@@ -1,0 +1,160 @@
+"""What three vendors publish about their releases, read from their pages. Pure, but for the `get` that is passed in.
+
+mysql     pages for people: a list of versions, and per version its files with MD5 and a link to a signature
+mariadb   a REST API: major lines, then releases with files and checksums
+postgres  a directory per release, with `.sha256` beside each file
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from urllib.parse import quote
+
+from runners.releases.errors import SourceUnavailable, Unverifiable
+from runners.releases.sources import Offer
+
+Get = Callable[[str], str]
+
+#: Lines of MariaDB that are not yet, or never were, for production.
+MARIADB_UNFINISHED = ("alpha", "beta", "rc", "preview")
+#: "Linux - Generic" in MySQL's archive.
+MYSQL_LINUX = 2
+#: The product number of MySQL Community Server in the archive's addresses.
+MYSQL_PRODUCT = 23
+
+
+@dataclass(frozen=True)
+class VendorFile:
+    """One downloadable archive and what its vendor says of it."""
+
+    name: str
+    url: str
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Hex digests by algorithm."""
+    signature: str = ""
+    """Armored detached signature."""
+
+
+def choose(names: Sequence[str], patterns: Sequence[str], version: str) -> str:
+    """The first name that the first possible pattern matches whole; `{version}` in a pattern is the version."""
+    for pattern in patterns:
+        expression = re.compile(pattern.replace("{version}", re.escape(version)))
+        for name in names:
+            if expression.fullmatch(name):
+                return name
+    raise SourceUnavailable(f"{version}: none of the vendor's {len(names)} files is one that runs here")
+
+
+# --- MySQL ---------------------------------------------------------------------------------------------------
+
+_MYSQL_FILE = re.compile(
+    # The next file's MD5 is never taken for one that has none.
+    r"\((?P<name>mysql-[A-Za-z0-9._-]+)\)(?:(?!\(mysql-).){0,600}?"
+    r"MD5:\s*<code class=\"md5\">\s*(?P<md5>[0-9a-f]{32})\s*<",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def mysql_versions(page: str) -> list[str]:
+    """Versions in the archive's list; letters after the number (5.0.51a) were never kept up and are left out."""
+    return list(dict.fromkeys(re.findall(r"<option[^>]*value=\"(\d+\.\d+\.\d+)\"", page)))
+
+
+def mysql_files(page: str) -> dict[str, str]:
+    """MD5 by file name, from the page of one version."""
+    return {found["name"]: found["md5"].lower() for found in _MYSQL_FILE.finditer(html.unescape(page))}
+
+
+def mysql_offers(base: str, get: Get) -> list[Offer]:
+    return [Offer(version, version) for version in mysql_versions(get(f"{base}/community/"))]
+
+
+def mysql_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
+    files = mysql_files(get(f"{base}/community/?tpl=version&os={MYSQL_LINUX}&version={quote(version)}&osva="))
+    name = choose(sorted(files), patterns, version)
+    page = html.unescape(get(f"{base}/gpg/?file={quote(name)}&p={MYSQL_PRODUCT}"))
+    signature = re.search(r"-----BEGIN PGP SIGNATURE-----.*?-----END PGP SIGNATURE-----", page, re.DOTALL)
+    return VendorFile(
+        name=name,
+        url=f"{base}/get/p/{MYSQL_PRODUCT}/file/{quote(name)}",
+        checksums={"md5": files[name]},
+        signature=re.sub(r"<br ?/?>", "", signature[0]) if signature else "",
+    )
+
+
+# --- MariaDB -------------------------------------------------------------------------------------------------
+
+
+def _object(text: str, key: str, what: str) -> Any:
+    try:
+        return json.loads(text)[key]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceUnavailable(f"{what}: the answer has no {key!r}, so it is not what the API gives") from error
+
+
+def mariadb_offers(base: str, get: Get) -> list[Offer]:
+    offers = []
+    for major in _object(get(f"{base}/"), "major_releases", base):
+        status = str(major.get("release_status", "")).lower()
+        if any(word in status for word in MARIADB_UNFINISHED):
+            continue
+        url = f"{base}/{major['release_id']}/"
+        for version, release in _object(get(url), "releases", url).items():
+            day = str(release.get("date_of_release") or "")[:10]
+            offers.append(Offer(version, version, date.fromisoformat(day) if day else None))
+    return offers
+
+
+def mariadb_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
+    url = f"{base}/{version}/"
+    data = _object(get(url), "release_data", url)
+    files = {str(file["file_name"]): file for file in data[version]["files"]} if version in data else {}
+    chosen = files[choose(sorted(files), patterns, version)]
+    sums = chosen.get("checksum") or {}
+    checksums = {name.removesuffix("sum"): str(value).lower() for name, value in sums.items() if value}
+    return VendorFile(str(chosen["file_name"]), str(chosen["file_download_url"]), checksums)
+
+
+# --- Postgres ------------------------------------------------------------------------------------------------
+
+
+def postgres_offers(base: str, get: Get) -> list[Offer]:
+    versions = re.findall(r"href=\"v(\d+(?:\.\d+)+)/?\"", get(f"{base}/"))
+    return [Offer(version, version) for version in dict.fromkeys(versions)]
+
+
+def checksum_beside(text: str, name: str) -> str:
+    """The digest in a `sha256sum` file; Unverifiable when it is of another file or none."""
+    for line in text.splitlines():
+        found = re.fullmatch(r"([0-9a-fA-F]{64})(?:\s+\*?(\S+))?\s*", line)
+        if found and found[2] in (None, name):
+            return found[1].lower()
+    raise Unverifiable(f"{name}: the file beside it holds no sha256 of it; it was not used")
+
+
+def postgres_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
+    page = get(f"{base}/v{version}/")
+    names = re.findall(r"href=\"([A-Za-z0-9._-]+)\"", page)
+    name = choose(names, patterns, version)
+    url = f"{base}/v{version}/{name}"
+    if f"{name}.sha256" not in names:
+        raise Unverifiable(f"{name}: the vendor has no checksum beside it; it was not used")
+    return VendorFile(name, url, {"sha256": checksum_beside(get(f"{url}.sha256"), name)})
+
+
+OFFERS: Mapping[str, Callable[[str, Get], list[Offer]]] = {
+    "mysql": mysql_offers,
+    "mariadb": mariadb_offers,
+    "postgres": postgres_offers,
+}
+FILES: Mapping[str, Callable[[str, str, Sequence[str], Get], VendorFile]] = {
+    "mysql": mysql_file,
+    "mariadb": mariadb_file,
+    "postgres": postgres_file,
+}
