@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 #: P(a change at r or at a neighbour) from which it is one.
 THRESHOLD = 0.62
+#: Two neighbours that sum to more than this are two changes, not one whose place is uncertain.
+BOTH = 1.3
 #: P(a change exactly at r) below which no boundary is placed there.
 EXACT = 0.3
 
@@ -35,7 +37,10 @@ def boundaries(probability: Floats, threshold: float = THRESHOLD) -> list[int]:
         if left[r] < EXACT or left[low : r + 2].sum() < threshold:
             return sorted(found)
         found.append(r)
-        left[low : r + 2] = 0.0
+        peak = float(left[r])
+        for neighbour in range(low, min(r + 2, left.size)):
+            if neighbour == r or left[neighbour] < threshold or left[neighbour] + peak < BOTH:
+                left[neighbour] = 0.0
 
 
 def segments(found: list[int], releases: int) -> list[tuple[int, int]]:

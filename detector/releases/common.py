@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 
 #: A test with more than this probability of a change at a release, or at the next one, says nothing about the shift.
 MOVES = 0.2
+#: A larger shift (log units) is not weather: it stays in the series and is judged there.
+MOST = 0.025
 #: Fewer quiet tests than this cannot tell a shift of the machine from their own noise.
 FEWEST_TESTS = 6
 
@@ -33,4 +35,5 @@ def shift(values: Floats, level: Floats, moved: Floats) -> Floats:
     low = np.take_along_axis(ordered, (middle // 2)[:, :, None], axis=2)[:, :, 0]
     high = np.take_along_axis(ordered, (count // 2).clip(max=ordered.shape[2] - 1)[:, :, None], axis=2)[:, :, 0]
     median = 0.5 * (low + high)
-    return np.where(count >= FEWEST_TESTS, np.nan_to_num(median), 0.0)
+    weather = (count >= FEWEST_TESTS) & (np.abs(median) <= MOST)
+    return np.where(weather, np.nan_to_num(median), 0.0)

@@ -26,8 +26,10 @@ SHARED_WEIGHT = 5.0
 SHARES = (0.01, 0.98)
 #: With one server there is nobody to ask.
 ALONE = 0.98
-#: Weight of the prior in P(a change at r), in tests; and of all tests in that of one group.
+#: Weight of the prior in P(a change at r), in tests, where tests are many, and how many are many; and the weight of
+#: all tests in P(a change at r) of one group.
 RELEASE_WEIGHT = 6.0
+MANY_TESTS = 12.0
 GROUP_WEIGHT = 6.0
 #: Bounds of a learned P(a change at r).
 RATES = (0.002, 0.9)
@@ -127,7 +129,8 @@ def _down(parent_odds: Floats, given: Floats) -> Floats:
 
 def _learned_rate(event: Floats, rate: Floats, fixed: NDArray[np.bool_], groups: list[list[int]]) -> Floats:
     tests = event.shape[0]
-    pooled = np.clip((RELEASE_WEIGHT * rate + event.sum(axis=0)) / (RELEASE_WEIGHT + tests), *RATES)
+    weight = RELEASE_WEIGHT * tests / (tests + MANY_TESTS)
+    pooled = np.clip((weight * rate + event.sum(axis=0)) / (weight + tests), *RATES)
     pooled = np.where(fixed, rate, pooled)
     learned = np.broadcast_to(pooled, event.shape).copy()
     for members in groups:

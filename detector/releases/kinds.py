@@ -10,6 +10,7 @@ A prior weighs little beside sister tests and decides where a line is short.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +26,8 @@ class Kind:
     """Prior standard deviation of a log value between two campaigns."""
     noise_writes: float
     """The same for tests that write."""
+    sisters: float
+    """Degrees of freedom that the sister tests' noise has in a test's own: few where tests differ by orders."""
     slab: float
     """Typical size of a real change, in log units: width of the Student t from which new levels are drawn."""
     transient: float
@@ -36,17 +39,34 @@ class Kind:
 
 
 KINDS: dict[KindName, Kind] = {
-    "throughput": Kind("throughput", 0.008, 0.012, 0.06, 0.02, 0.95, 0.012),
-    "cpu": Kind("cpu", 0.010, 0.020, 0.06, 0.02, 0.8, 0.012),
-    "instructions": Kind("instructions", 0.0015, 0.002, 0.03, 0.004, 0.8, 0.005),
-    "traffic": Kind("traffic", 0.02, 0.03, 0.15, 0.05, 0.2, 0.05),
-    "latency": Kind("latency", 0.06, 0.08, 0.20, 0.10, 0.2, 0.10),
+    "throughput": Kind("throughput", 0.008, 0.012, 5.0, 0.06, 0.01, 0.95, 0.012),
+    "cpu": Kind("cpu", 0.010, 0.020, 5.0, 0.06, 0.01, 0.8, 0.012),
+    "instructions": Kind("instructions", 0.0015, 0.002, 3.0, 0.03, 0.002, 0.8, 0.005),
+    "traffic": Kind("traffic", 0.02, 0.03, 1.0, 0.15, 0.02, 0.2, 0.02),
+    "latency": Kind("latency", 0.06, 0.08, 2.0, 0.20, 0.05, 0.2, 0.10),
 }
 
-_THROUGHPUT = {"qps", "ips", "tps", "o/s", "rows/s", "indexed rows/s"}
-_CPU = {"cpu/o", "cpu_us/o", "cpupq", "cpu"}
-_INSTRUCTIONS = {"insn/o"}
-_LATENCY = {"maxop", "p50", "p95", "p99", "f_await", "max", "avg"}
+#: What a metric measures. Two metrics of one resource tell the same story twice, so only the first of a panel is
+#: evidence; one that is not listed is a resource of its own.
+RESOURCES: dict[str, tuple[str, ...]] = {
+    "throughput": ("qps", "ips", "tps", "o/s", "rows/s", "indexed rows/s"),
+    "cpu": ("cpu_us/o", "cpu/o", "cpupq", "cpu"),
+    "instructions": ("insn/o",),
+    "context switches": ("cs/o", "cspq"),
+    "reads": ("r/o", "rKB/o", "rpq", "rkbpq"),
+    "writes": ("w/o", "wKB/o", "wkbpi", "wpi"),
+    "flushes": ("f/o",),
+    # Per second, they repeat the throughput; tails and maxima of one run are too noisy to be evidence of anything.
+    "no evidence": ("cpups", "csps", "maxop", "p50", "p95", "p99", "f_await", "max", "avg"),
+}
+NO_EVIDENCE = "no evidence"
+_RESOURCE = {metric: resource for resource, metrics in RESOURCES.items() for metric in metrics}
+_KIND_OF: dict[str, KindName] = {
+    "throughput": "throughput",
+    "cpu": "cpu",
+    "instructions": "instructions",
+    NO_EVIDENCE: "latency",
+}
 _WRITES = ("update", "insert", "delete", "write", "l.i", "l.x", "read-write")
 
 
@@ -56,13 +76,31 @@ def kind_of(metric: str) -> Kind:
     >>> kind_of("qps").name, kind_of("cpu/o").name, kind_of("wKB/o").name
     ('throughput', 'cpu', 'traffic')
     """
-    if metric in _THROUGHPUT:
-        return KINDS["throughput"]
-    if metric in _CPU:
-        return KINDS["cpu"]
-    if metric in _INSTRUCTIONS:
-        return KINDS["instructions"]
-    return KINDS["latency"] if metric in _LATENCY else KINDS["traffic"]
+    return KINDS[_KIND_OF.get(resource_of(metric), "traffic")]
+
+
+def resource_of(metric: str) -> str:
+    """What a metric measures.
+
+    >>> resource_of("ips"), resource_of("wKB/o"), resource_of("rss")
+    ('throughput', 'writes', 'rss')
+    """
+    return _RESOURCE.get(metric, metric)
+
+
+def evidence(metrics: Sequence[str]) -> list[bool]:
+    """Which of a panel's metrics are evidence: the first of each resource.
+
+    >>> evidence(["qps", "o/s", "cpu/o", "p99", "wKB/o", "w/o"])
+    [True, False, True, False, True, False]
+    """
+    seen = {NO_EVIDENCE}
+    found = []
+    for metric in metrics:
+        resource = resource_of(metric)
+        found.append(resource not in seen)
+        seen.add(resource)
+    return found
 
 
 def writes(test: str) -> bool:

@@ -14,25 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.releases.boundaries import boundaries, segments, step
-from detector.releases.panel import gaps_of, panel_of_blocks
+from detector.releases.panel import panel_of_blocks
 from detector.releases.scan import scan
 
 Floats = NDArray[np.float64]
 
 
-def release_changes(
-    qps: Floats, cpu: Floats | None = None, versions: list[tuple[int, ...]] | None = None
-) -> list[tuple[int, int, int]]:
+def release_changes(qps: Floats, cpu: Floats | None = None, gaps: Floats | None = None) -> list[tuple[int, int, int]]:
     """Changes as (server, test, index of the first release at the new level), ascending.
 
-    `qps` and `cpu` (per operation) are [servers, tests, releases, blocks], NaN where absent; `versions` are the
-    releases' version numbers, which tell how many releases a gap skips.
+    `qps` and `cpu` (per operation) are [servers, tests, releases, blocks], NaN where absent; `gaps`
+    [releases] says how many releases lie between a release and the measured one before it (1 where none does).
     Raises InvalidSeries for shapes that do not fit.
     """
     arrays = {"qps": np.asarray(qps, dtype=np.float64)}
     if cpu is not None:
         arrays["cpu/o"] = np.asarray(cpu, dtype=np.float64)
-    panel = panel_of_blocks(arrays, gaps=None if versions is None else gaps_of(versions))
+    panel = panel_of_blocks(arrays, gaps=gaps)
     found = scan(panel)
     changes = []
     for s, t in zip(*np.nonzero(found.hit.max(axis=-1) > 0.25), strict=True):

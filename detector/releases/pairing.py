@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from detector.compiled import compiled
 from detector.releases.kinds import kind_of
+from detector.releases.noise import QUIET_GAP
 from detector.releases.panel import Panel
 from detector.robust import MAD
 
@@ -27,10 +28,10 @@ Floats = NDArray[np.float64]
 #: Bounds of the correlation of two metrics' noise, and how many pairs of differences the prior (none) weighs.
 MOST_CORRELATION = 0.95
 CORRELATION_WEIGHT = 10.0
-#: Prior of the response b and its weight: so many changes of so many log units.
+#: Prior of the response b and its weight in changes; a change well above this step (log units) is one voice.
 RESPONSE = 1.0
-RESPONSE_WEIGHT = 6.0
-RESPONSE_STEP = 0.05
+RESPONSE_WEIGHT = 3.0
+RESPONSE_STEP = 0.03
 #: Bounds of the response.
 RESPONSES = (0.0, 1.5)
 #: Only changes this sure teach the response, from at most so many releases on either side.
@@ -51,7 +52,8 @@ class Pair:
     throughput: int
     cpu: int
     correlation: float
-    response: float
+    response: Floats
+    """[tests] b."""
     weight: Floats
     """[servers, tests] weight of CPU in `together`; that of throughput is 1 + response x weight."""
 
@@ -66,8 +68,10 @@ def pair_of(panel: Panel, variance: Floats) -> Pair | None:
         return None
     q, c = kinds.index("throughput"), kinds.index("cpu")
     sd = np.sqrt(variance)
-    correlation = _correlation(panel.values[q], panel.values[c], sd[q], sd[c])
-    return Pair(q, c, correlation, RESPONSE, _weight(_ratio(panel, sd[c] / sd[q], q, c), correlation, RESPONSE))
+    quiet = panel.gaps[1:] < QUIET_GAP
+    correlation = _correlation(panel.values[q], panel.values[c], sd[q], sd[c], quiet)
+    response = np.full(len(panel.tests), RESPONSE)
+    return Pair(q, c, correlation, response, _weight(_ratio(panel, sd[c] / sd[q], q, c), correlation, response))
 
 
 def taught(pair: Pair, panel: Panel, variance: Floats, hit: Floats) -> Pair:
@@ -78,7 +82,7 @@ def taught(pair: Pair, panel: Panel, variance: Floats, hit: Floats) -> Pair:
     return replace(pair, response=response, weight=_weight(ratio, pair.correlation, response))
 
 
-def _weight(ratio: Floats, correlation: float, response: float) -> Floats:
+def _weight(ratio: Floats, correlation: float, response: Floats) -> Floats:
     """Weight of CPU in `together` from the ratio of CPU's noise to that of throughput, [servers, tests]."""
     precision = ratio**2 + 2.0 * response * correlation * ratio + response**2
     return np.asarray(-(correlation * ratio + response) / np.maximum(precision, 1e-12))
@@ -98,11 +102,13 @@ def _ratio(panel: Panel, ratio: Floats, q: int, c: int) -> Floats:
     return np.exp(typical + own * (logs - typical))
 
 
-def _correlation(throughput: Floats, cpu: Floats, sd_throughput: Floats, sd_cpu: Floats) -> float:
+def _correlation(
+    throughput: Floats, cpu: Floats, sd_throughput: Floats, sd_cpu: Floats, quiet: NDArray[np.bool_]
+) -> float:
     """Robust pooled correlation of release-to-release differences: medians of |sum| and |difference|."""
     x = np.diff(throughput, axis=-1) / sd_throughput[..., None]
     y = np.diff(cpu, axis=-1) / sd_cpu[..., None]
-    both = np.isfinite(x) & np.isfinite(y)
+    both = np.isfinite(x) & np.isfinite(y) & quiet
     n = int(both.sum())
     if n < 2:
         return 0.0
@@ -120,28 +126,30 @@ def together(pair: Pair, values: Floats, known: Floats) -> tuple[Floats, Floats]
     q, c = values[pair.throughput], values[pair.cpu]
     known_q, known_c = known[pair.throughput], known[pair.cpu]
     weight = pair.weight[..., None]
-    share = 1.0 + pair.response * weight
+    response = pair.response[:, None]
+    share = 1.0 + response * weight
     both = np.isfinite(q) & np.isfinite(c)
     joint = share * q + weight * c
     shared = pair.correlation * np.sqrt(known_q * known_c)
     joint_known = share**2 * known_q + weight**2 * known_c + 2.0 * share * weight * shared
-    apart_known = np.maximum(known_c - pair.response**2 * joint_known, LEAST_APART * known_c)
+    apart_known = np.maximum(known_c - response**2 * joint_known, LEAST_APART * known_c)
     values, known = values.copy(), known.copy()
     values[pair.throughput] = np.where(both, joint, q)
-    values[pair.cpu] = np.where(both, c + pair.response * joint, np.where(np.isfinite(q), np.nan, c))
+    values[pair.cpu] = np.where(both, c + response * joint, np.where(np.isfinite(q), np.nan, c))
     known[pair.throughput] = np.where(both, joint_known, known_q)
     known[pair.cpu] = np.where(both, apart_known, known_c)
     return values, known
 
 
-def response_of(pair: Pair, values: Floats, hit: Floats) -> float:
-    """The response b learned from the sure changes: least squares of CPU's steps on throughput's.
+def response_of(pair: Pair, values: Floats, hit: Floats) -> Floats:
+    """[tests] the response b that the sure changes teach: CPU's steps over throughput's, each change one voice.
 
-    `values` are the original ones [metrics, servers, tests, releases], `hit` is [servers, tests, releases].
+    `values` are the original ones [metrics, servers, tests, releases], `hit` is [servers, tests, releases]. A test
+    with few changes takes the response of the others, and all of them together at first the prior.
     """
-    products, squares = _products(values[pair.throughput], values[pair.cpu], hit)
-    weight = RESPONSE_WEIGHT * RESPONSE_STEP**2
-    return float(np.clip((weight * RESPONSE - products) / (weight + squares), *RESPONSES))
+    said, voices = _voices(values[pair.throughput], values[pair.cpu], hit)
+    typical = (RESPONSE_WEIGHT * RESPONSE + said.sum()) / (RESPONSE_WEIGHT + voices.sum())
+    return np.asarray((RESPONSE_WEIGHT * typical + said) / (RESPONSE_WEIGHT + voices))
 
 
 @compiled
@@ -152,11 +160,11 @@ def _add(value: float, sums: Floats, counts: Floats, slot: int) -> None:
 
 
 @compiled
-def _products(throughput: Floats, cpu: Floats, hit: Floats) -> tuple[float, float]:
-    """Sums of step(throughput) step(cpu) and of step(throughput)^2 over the sure changes."""
-    products = 0.0
-    squares = 0.0
+def _voices(throughput: Floats, cpu: Floats, hit: Floats) -> tuple[Floats, Floats]:
+    """[tests] sums over the sure changes of the response that each shows, and of their weights."""
     servers, tests, releases = hit.shape
+    said = np.zeros(tests)
+    voices = np.zeros(tests)
     for s in range(servers):
         for t in range(tests):
             for r in range(1, releases):
@@ -176,6 +184,10 @@ def _products(throughput: Floats, cpu: Floats, hit: Floats) -> tuple[float, floa
                     _add(cpu[s, t, i], sums, counts, 3)
                 if counts.min() > 0:
                     means = sums / counts
-                    products += (means[2] - means[0]) * (means[3] - means[1])
-                    squares += (means[2] - means[0]) ** 2
-    return products, squares
+                    step = means[2] - means[0]
+                    share = step**2 / (step**2 + RESPONSE_STEP**2)
+                    if share > 0.0:
+                        ratio = -(means[3] - means[1]) / step
+                        said[t] += share * min(max(ratio, RESPONSES[0]), RESPONSES[1])
+                        voices[t] += share
+    return said, voices

@@ -11,7 +11,6 @@ a metric, a release without a test, a server without a release: all are NaN and 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from detector import robust
 from detector.errors import InvalidSeries
+from detector.releases.kinds import kind_of
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +29,8 @@ HUBER_SD = 2.0
 MEDIAN_GAP = 0.9539
 #: What is zero in a series that is sometimes positive is taken as this share of its median positive value.
 ZERO_SHARE = 0.05
+#: Kinds of metrics that bear a throughput out within one block: they do not share its luck.
+SECOND_LOOKS = ("cpu", "instructions")
 #: A value printed with more decimals than this is taken as not rounded.
 MOST_DECIMALS = 7
 
@@ -65,31 +67,12 @@ class Panel:
 
     @property
     def single(self) -> NDArray[np.bool_]:
-        """[releases] true where no second block and no second server can bear a release's value out."""
-        looks = self.counts.max(axis=0).sum(axis=0)  # blocks over all servers, by test
+        """[releases] true where one number must speak for a test: no second block, server or kind of measurement."""
+        looks = self.counts.max(axis=0).sum(axis=0)
+        kinds = np.array([kind_of(metric).name for metric in self.metrics])
+        for name in SECOND_LOOKS:
+            looks = looks + (self.counts[kinds == name].sum(axis=(0, 1)) > 0)
         return np.asarray(np.median(looks, axis=0) < 2)
-
-
-def gaps_of(labels: Sequence[tuple[int, ...]]) -> Floats:
-    """Releases from one label to the next, from their version numbers; what is no version counts as 1.
-
-    >>> gaps_of([(8, 0, 20), (8, 0, 28), (8, 0, 30), (8, 4, 0)]).tolist()
-    [1.0, 8.0, 2.0, 12.0]
-    """
-    gaps = np.ones(len(labels))
-    for r in range(1, len(labels)):
-        before, after = labels[r - 1], labels[r]
-        if len(before) < 2 or len(after) < 2:
-            continue
-        if before[:-1] == after[:-1]:
-            gaps[r] = min(max(after[-1] - before[-1], 1), MAJOR_GAP)
-        else:
-            gaps[r] = MAJOR_GAP
-    return gaps
-
-
-#: A step between two majors counts as so many point releases.
-MAJOR_GAP = 12.0
 
 
 def _rounding(raw: Floats) -> Floats:
@@ -198,17 +181,3 @@ def panel_of_blocks(
         linear=np.asarray(linear),
         scale=scale,
     )
-
-
-def relative(change: Floats | float) -> Floats:
-    """A step on the log scale as a relative change: -0.105 is -10 %."""
-    return np.expm1(np.asarray(change, dtype=np.float64))
-
-
-def log_of(change: float) -> float:
-    """The log step that is a relative drop or rise of `change`, the smaller of the two.
-
-    >>> round(log_of(0.012), 6)
-    0.011929
-    """
-    return math.log1p(change)

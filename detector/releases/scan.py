@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.releases import agreement, common, coupling, noise, pairing
-from detector.releases.kinds import kind_of
+from detector.releases.kinds import evidence, kind_of
 from detector.releases.levels import Levels, infer
 from detector.releases.panel import Panel
 
 Floats = NDArray[np.float64]
 
+#: When more than this share of the series starts off the second release, the first one is not the outlier.
+MOST_TESTS = 0.5
 #: Rounds of inference; more change nothing that is reported.
 ROUNDS = 6
 #: Rounds after which the noise is no longer re-estimated.
@@ -28,15 +30,20 @@ NOISE_ROUNDS = (1, 4)
 #: where a single value must speak for its release.
 CHANGE = 0.02
 CHANGE_SINGLE = 0.003
+#: A smaller relative step is none where single values speak: a build's layout alone can do as much.
+SMALLEST_SINGLE = 0.02
 #: No gap makes a change more likely than this.
 CHANGE_MOST = 0.4
 #: P(an outlier that the next release does not share), single values, and that an outlier stays one release more.
-TRANSIENT_SINGLE = 4.0  # times the metric's own prior
+TRANSIENT_SINGLE = 8.0  # times the metric's own prior
 STICK = 0.2
 STICK_SINGLE = 0.6
 #: Weight of the prior of the outlier rate, in values; and of the overall rate in that of one release, in tests.
 TRANSIENT_WEIGHT = 100.0
 TRANSIENT_RELEASE_WEIGHT = 12.0
+#: More outliers at one release than this, and than this times as many as usual, are a crowd; the rate then.
+SPORADIC = 2.0
+CROWDED = 1e-4
 #: Bounds of a learned outlier rate.
 TRANSIENTS = (0.001, 0.5)
 #: The round after which throughput and CPU are paired anew, with the response that the first changes taught.
@@ -50,6 +57,8 @@ class Scan:
     panel: Panel
     hit: Floats
     """[servers, tests, releases] P(the release moves this test on this server)."""
+    shows: Floats
+    """[metrics] P(a change of a test shows in this metric), learned."""
     moved: Floats
     """P(the level of this series changes at r by at least the smallest change of its metric)."""
     beliefs: coupling.Beliefs
@@ -68,18 +77,28 @@ class Scan:
     """[metrics] smallest log step that counts as a change."""
 
 
+def doubtful(panel: Panel) -> NDArray[np.bool_]:
+    """[releases] true where a passing oddity is likelier than a change: a single value, and little else released.
+
+    The newest release gets the benefit of the doubt: there is nothing yet to tell the two apart, and saying nothing
+    would be worse than asking for a second run.
+    """
+    found = panel.single & (panel.gaps < noise.QUIET_GAP)
+    found[-1] = False
+    return found
+
+
 def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
     """[releases] P(a change at r) before any evidence, and where it must not be learned.
 
     The more releases lie in between, the more could have happened. Where the first release has a single value, a
     change right after it cannot be told from an outlier, however many tests show it: there the prior decides.
     """
-    single = panel.single
-    base = np.where(single, CHANGE_SINGLE, CHANGE)
+    base = np.where(doubtful(panel), CHANGE_SINGLE, CHANGE)
     prior = np.minimum(1.0 - (1.0 - base) ** panel.gaps, CHANGE_MOST)
     fixed = np.zeros(prior.size, dtype=np.bool_)
     if prior.size > 1:
-        fixed[1] = single[0]
+        fixed[1] = panel.single[0]
     return prior, fixed
 
 
@@ -87,10 +106,12 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     """The beliefs about `panel`; `smallest_change` gives the relative change by metric that counts."""
     kinds = [kind_of(metric) for metric in panel.metrics]
     smallest = smallest_change or {}
-    floor = np.log1p([smallest.get(m, kind.smallest_change) for m, kind in zip(panel.metrics, kinds, strict=True)])
+    least = [smallest.get(m, kind.smallest_change) for m, kind in zip(panel.metrics, kinds, strict=True)]
     slab = np.array([kind.slab for kind in kinds])
-    single = panel.single
-    stick = STICK_SINGLE if np.median(single) > 0 else STICK
+    single = doubtful(panel)
+    alone = bool(single.mean() > 0.5)
+    floor = np.log1p(np.maximum(least, SMALLEST_SINGLE) if alone else least)
+    stick = STICK_SINGLE if alone else STICK
     rate, fixed = change_prior(panel)
     groups = _groups(panel)
     prior = noise.priors(panel)
@@ -98,9 +119,10 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     between = noise.from_differences(panel.values, known, panel.gaps, prior)
     variance = between + noise.mean_known(panel.values, known)
     pair = pairing.pair_of(panel, variance)
-    raw, raw_known = panel.values, known
+    told = np.where(np.array(evidence(panel.metrics))[:, None, None, None], panel.values, np.nan)
+    raw, raw_known = told, known
     if pair is not None:
-        raw, raw_known = pairing.together(pair, panel.values, known)
+        raw, raw_known = pairing.together(pair, told, known)
         between = noise.from_differences(raw, raw_known, panel.gaps, prior)
     outlier = np.array([kind.transient for kind in kinds])[:, None] * np.where(single, TRANSIENT_SINGLE, 1.0)
     transient = np.broadcast_to(outlier[:, None, None, :], panel.shape).copy()
@@ -117,17 +139,23 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
         beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups, shows))
         if last:
             break
+        if fixed.any() and _starts_apart(levels, panel) > MOST_TESTS:
+            rate, fixed = rate.copy(), np.zeros_like(fixed)
+            rate[1] = CHANGE_MOST
         transient = _transients(panel, outlier, levels.outlier, single)
         if turn >= NOISE_ROUNDS[0]:
             shift = common.shift(raw, levels.level, levels.posterior)
             values = raw - shift[:, :, None, :]
             if turn < NOISE_ROUNDS[1]:
-                between = noise.from_residuals(values, raw_known, levels, prior)
+                between = noise.from_residuals(values, raw_known, levels, prior, single=alone)
         if pair is not None and turn == PAIRING_ROUND:
             pair = pairing.taught(pair, panel, variance, beliefs.hit)
-            raw, raw_known = pairing.together(pair, panel.values, known)
+            raw, raw_known = pairing.together(pair, told, known)
             values = raw
             between = noise.from_differences(raw, raw_known, panel.gaps, prior)
+    shown = beliefs.metrics.copy()
+    if pair is not None:
+        shown[pair.cpu] = kinds[pair.cpu].shows * min(float(np.median(pair.response)), 1.0)
     hit = beliefs.hit
     if "throughput" in [kind.name for kind in kinds]:
         q = [kind.name for kind in kinds].index("throughput")
@@ -135,6 +163,7 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     return Scan(
         panel=panel,
         hit=hit,
+        shows=shown,
         moved=levels.posterior,
         beliefs=beliefs,
         level=levels.level,
@@ -145,6 +174,13 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
         shift=shift,
         floor=floor,
     )
+
+
+def _starts_apart(levels: Levels, panel: Panel) -> float:
+    """Share of the series whose first release lies off the second, as a change or as an outlier."""
+    measured = (panel.counts[..., 0] > 0) & (panel.counts[..., 1] > 0)
+    apart = np.maximum(levels.outlier[..., 0], levels.posterior[..., 1])
+    return float(apart[measured].mean()) if measured.any() else 0.0
 
 
 def _infer(
@@ -170,12 +206,14 @@ def _transients(panel: Panel, prior: Floats, seen: Floats, single: NDArray[np.bo
     measured = panel.counts > 0
     by_release = np.where(measured, seen, 0.0).sum(axis=(1, 2))
     values = measured.sum(axis=(1, 2))
-    typical = (TRANSIENT_WEIGHT * prior + by_release.sum(axis=1, keepdims=True)) / (
-        TRANSIENT_WEIGHT + values.sum(axis=1, keepdims=True)
-    )
-    rate = (TRANSIENT_RELEASE_WEIGHT * typical + by_release) / (TRANSIENT_RELEASE_WEIGHT + values)
-    rate = np.clip(rate, *TRANSIENTS)
-    if single[0]:
+    # Where a second look exists, outliers are sporadic: tests that leave together do so because of the product.
+    crowd = ~single & (by_release > SPORADIC * (1.0 + prior * values))
+    counted = np.where(crowd, 0.0, by_release).sum(axis=1, keepdims=True)
+    of_values = np.where(crowd, 0, values).sum(axis=1, keepdims=True)
+    typical = (TRANSIENT_WEIGHT * prior + counted) / (TRANSIENT_WEIGHT + of_values)
+    together = (TRANSIENT_RELEASE_WEIGHT * typical + by_release) / (TRANSIENT_RELEASE_WEIGHT + values)
+    rate = np.where(single, np.clip(together, *TRANSIENTS), np.where(crowd, CROWDED, typical))
+    if panel.single[0]:
         rate[:, 0] = np.maximum(rate[:, 0], prior[:, 0])
     return np.broadcast_to(rate[:, None, None, :], panel.shape).copy()
 

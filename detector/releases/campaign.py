@@ -1,0 +1,161 @@
+"""Series of the history as panels: one for everything of one (dbms, line, configuration, benchmark).
+
+Throughput is called `qps` for one test, `ips` or `indexed rows/s` for another; a test's throughput goes into one and
+the same row of the panel, so that sister tests can bear each other out. Values of two epochs of a host are joined
+through the control release that both measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.errors import InvalidSeries
+from detector.releases.kinds import kind_of
+from detector.releases.panel import Panel, panel_of_blocks
+from history.errors import InvalidRecord
+from history.model import Series
+from history.versions import line_of, version_key
+
+#: Row of the panel that takes every test's throughput, whatever its unit.
+THROUGHPUT = "qps"
+#: A step from one line to another counts as so many point releases.
+LINE_GAP = 12.0
+Floats = NDArray[np.float64]
+FamilyKey = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One family of series and the panel made of it."""
+
+    dbms: str
+    line: str
+    config: str
+    benchmark: str
+    panel: Panel
+    series: dict[tuple[int, int, int], Series]
+    """By (metric row, server, test)."""
+    joined: tuple[str, ...]
+    """Sentences about epochs that were joined or could not be."""
+
+
+def families(series: Iterable[Series]) -> dict[FamilyKey, list[Series]]:
+    """Series by (dbms, line, config, benchmark), in the order of their keys whatever the order of arrival."""
+    found: dict[FamilyKey, list[Series]] = defaultdict(list)
+    for one in sorted(series, key=lambda s: s.key.id):
+        key = one.key
+        found[key.dbms, key.line, key.config, key.benchmark].append(one)
+    return dict(found)
+
+
+def campaign(series: Sequence[Series]) -> Campaign:
+    """The panel of one family. Raises InvalidSeries when it is empty or of several families."""
+    of_family = families(series)
+    if len(of_family) != 1:
+        raise InvalidSeries(f"one campaign is one (dbms, line, config, benchmark), got {len(of_family)}")
+    (dbms, line, config, benchmark), series = next(iter(of_family.items()))
+    versions = {point.position: point.version for one in series for point in one.points}
+    positions = sorted(versions)
+    place = {position: r for r, position in enumerate(positions)}
+    servers = sorted({one.key.server for one in series})
+    tests = sorted({one.key.test for one in series})
+    rows = _rows(series)
+    metrics = sorted(set(rows.values()), key=_rank)
+    index = {
+        (metrics.index(rows[one.key.id]), servers.index(one.key.server), tests.index(one.key.test)): one
+        for one in series
+    }
+    blocks = max((len(point.values) for one in series for point in one.points), default=0)
+    raw = np.full((len(metrics), len(servers), len(tests), len(positions), max(blocks, 1)), np.nan)
+    notes: list[str] = []
+    for (m, s, t), one in index.items():
+        factor, sentence = epoch_factors(one)
+        if sentence and sentence not in notes:
+            notes.append(sentence)
+        for point in one.points:
+            values = sorted(block.value / factor.get(block.epoch, 1.0) for block in point.values)
+            raw[m, s, t, place[point.position], : len(values)] = values
+    groups = {one.key.test: one.group for one in series}
+    labels = [versions[position] for position in positions]
+    panel = panel_of_blocks(
+        {metric: raw[m] for m, metric in enumerate(metrics)},
+        servers=servers,
+        tests=tests,
+        groups=[groups[test] for test in tests],
+        releases=labels,
+        gaps=gaps_of(dbms, labels),
+    )
+    return Campaign(dbms, line, config, benchmark, panel, index, tuple(notes))
+
+
+def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:
+    """[releases] point releases from each version to the next; what is no version is taken as the next one.
+
+    >>> gaps_of("mysql", ["8.0.20", "8.0.28", "8.0.30", "8.4.0"]).tolist()
+    [1.0, 8.0, 2.0, 12.0]
+    """
+    gaps = np.ones(len(versions))
+    for r in range(1, len(versions)):
+        try:
+            same_line = line_of(dbms, versions[r - 1]) == line_of(dbms, versions[r])
+        except InvalidRecord:
+            continue
+        before, after = _point(dbms, versions[r - 1]), _point(dbms, versions[r])
+        gaps[r] = min(max(after - before, 1), LINE_GAP) if same_line else LINE_GAP
+    return gaps
+
+
+def _point(dbms: str, version: str) -> int:
+    """The number that counts the point releases of a line."""
+    numbers = version_key(dbms, version)[1]
+    places = len(line_of(dbms, version).split("."))
+    return numbers[places] if len(numbers) > places else 0
+
+
+def _rows(series: Sequence[Series]) -> dict[str, str]:
+    """The panel row of every series by its id: the metric, or THROUGHPUT for the first throughput of its test."""
+    rows = {}
+    taken: set[tuple[str, str]] = set()
+    for one in sorted(series, key=lambda s: (s.key.metric != THROUGHPUT, s.key.id)):
+        row = one.key.metric
+        place = (one.key.server, one.key.test)
+        if kind_of(row).name == "throughput" and place not in taken:
+            taken.add(place)
+            row = THROUGHPUT
+        rows[one.key.id] = row
+    return rows
+
+
+_ORDER = ("throughput", "cpu", "instructions", "traffic", "latency")
+
+
+def _rank(metric: str) -> tuple[int, str]:
+    return _ORDER.index(kind_of(metric).name), metric
+
+
+def epoch_factors(series: Series) -> tuple[dict[str, float], str]:
+    """By epoch, what to divide its values by so that the control release reads the same in all; and a sentence.
+
+    The epoch of the newest release is the reference. Without a control in both, nothing is joined and the factor is 1.
+    """
+    epoch_of = {block.session_id: block.epoch for point in series.points for block in point.values}
+    newest = [block.epoch for point in series.points[-1:] for block in point.values]
+    if len(set(epoch_of.values())) < 2 or not newest:
+        return {}, ""
+    controls: dict[str, list[float]] = defaultdict(list)
+    for session, values in series.control.items():
+        if session in epoch_of:
+            controls[epoch_of[session]].extend(value for value in values if value > 0)
+    levels = {epoch: float(np.median(np.log(values))) for epoch, values in controls.items() if values}
+    host_epochs = len(set(epoch_of.values()))
+    if newest[0] not in levels or len(levels) < host_epochs:
+        return {}, f"{series.key.server}: {host_epochs} epochs that no control release joins"
+    reference = levels[newest[0]]
+    factors = {epoch: math.exp(level - reference) for epoch, level in levels.items()}
+    return factors, f"{series.key.server}: {host_epochs} epochs joined through the control release"

@@ -1,0 +1,219 @@
+"""What each metric of a test did at a boundary: levels, step, interval, and whether it moved at all.
+
+`scan` says where a test changed. Here every metric is read for itself on its original values, segment by segment
+between those boundaries, so that each figure in a report can be checked by hand: a level is the weighted mean of a
+segment, a step the difference of two levels, its error the noise of the values behind them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from detector import robust
+from detector.releases import common, noise
+from detector.releases.boundaries import THRESHOLD, boundaries, segments
+from detector.releases.kinds import kind_of
+from detector.releases.panel import Panel
+from detector.releases.scan import Scan
+
+Floats = NDArray[np.float64]
+
+#: Residuals beyond about this many standard deviations lose weight (Cauchy weights).
+FAR_SD = 3.0
+#: Rounds of segment means and noise.
+ROUNDS = 3
+#: P(a metric moves | the test is hit) is never taken as less, so that a clear step is seen whatever the others do.
+LEAST_SHOWS = 0.05
+#: P(this metric moved) from which it is listed.
+LISTED = 0.5
+#: Coverage of the intervals.
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Step:
+    """One metric of one test on one server at one boundary, on the panel's scale."""
+
+    metric: int
+    server: int
+    test: int
+    release: int
+    size: float
+    error: float
+    """Standard error of `size`."""
+    df: float
+    probability: float
+    before: float
+    after: float
+    releases_before: int
+    releases_after: int
+    blocks_before: int
+    blocks_after: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of `size`."""
+        half = float(stats.t.ppf(0.5 + COVERAGE / 2, self.df)) * self.error
+        return self.size - half, self.size + half
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All steps of a panel, and the noise they are judged by."""
+
+    steps: tuple[Step, ...]
+    noise: Floats
+    """[metrics, servers, tests] standard deviation of one release's value."""
+    values: Floats
+    """[metrics, servers, tests, releases] values without the passing common shift."""
+    shift: Floats
+    """[metrics, servers, releases] that shift."""
+
+
+def read(found: Scan, threshold: float = THRESHOLD) -> Reading:
+    """The steps of every metric at the boundaries of `found`."""
+    panel = found.panel
+    places = {
+        (s, t): boundaries(found.hit[s, t], threshold) for s, t in np.ndindex(found.hit.shape[0], found.hit.shape[1])
+    }
+    known = panel.block_variance + panel.rounding
+    prior = noise.priors(panel)
+    between = noise.from_differences(panel.values, known, panel.gaps, prior)
+    values, shift = panel.values, np.zeros((panel.shape[0], panel.shape[1], panel.shape[3]))
+    hit = np.broadcast_to(found.hit[None], panel.shape)
+    for _ in range(ROUNDS):
+        sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+        level, weight, used = _levels(values, sd, places)
+        shift = common.shift(panel.values, level, hit)
+        values = panel.values - shift[:, :, None, :]
+        between = _between(values, known, level, weight, used, prior)
+    sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+    steps = []
+    for m, s, t in np.ndindex(panel.shape[:3]):
+        if places[s, t]:
+            shows = max(float(found.shows[m]), LEAST_SHOWS)
+            steps += _of_series(
+                panel,
+                values[m, s, t],
+                sd[m, s, t],
+                found.hit[s, t],
+                places[s, t],
+                (m, s, t),
+                shows,
+                float(found.floor[m]),
+            )
+    noise_sd = np.sqrt(between + noise.mean_known(panel.values, known) + noise.LEAST_SD**2)
+    return Reading(tuple(steps), noise_sd, values, shift)
+
+
+def _weights(values: Floats, sd: Floats) -> Floats:
+    """Weight of each value of one segment: precision, less where it is far from the segment's median."""
+    middle = robust.median(values[None])[0]
+    far = (values - middle) / (FAR_SD * sd)
+    return np.where(np.isfinite(values), 1.0 / sd**2 / (1.0 + far**2), 0.0)
+
+
+def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]) -> tuple[Floats, Floats, Floats]:
+    """Segment means, weights relative to full precision, and the number of levels of each series."""
+    level = np.full(values.shape, np.nan)
+    weight = np.zeros(values.shape)
+    used = np.zeros(values.shape[:3])
+    for (s, t), found in places.items():
+        for start, stop in segments(found, values.shape[-1]):
+            for m in range(values.shape[0]):
+                part, error = values[m, s, t, start:stop], sd[m, s, t, start:stop]
+                w = _weights(part, error)
+                if w.sum() > 0:
+                    level[m, s, t, start:stop] = np.where(w > 0, w * np.nan_to_num(part), 0.0).sum() / w.sum()
+                    weight[m, s, t, start:stop] = w * error**2
+                    used[m, s, t] += 1
+    return level, weight, used
+
+
+def _between(values: Floats, known: Floats, level: Floats, weight: Floats, used: Floats, prior: noise.Prior) -> Floats:
+    measured = np.isfinite(values) & np.isfinite(level)
+    square = np.where(measured, weight * (values - level) ** 2, 0.0).sum(axis=-1)
+    total = weight.sum(axis=-1)
+    free = np.maximum(total - used, 0.0)
+    variance = np.where(free > 0, square / np.maximum(free, 1e-9), 0.0)
+    return noise.shrink(variance, noise.RESIDUAL_DF * free, noise.mean_known(values, known), prior)
+
+
+def _of_series(
+    panel: Panel,
+    values: Floats,
+    sd: Floats,
+    hit: Floats,
+    places: list[int],
+    index: tuple[int, int, int],
+    shows: float,
+    floor: float,
+) -> list[Step]:
+    """The steps of one series that count: a boundary at which it did not move is no end of its segments."""
+    m, s, t = index
+    slab = kind_of(panel.metrics[m]).slab
+    kept = list(places)
+    df = kind_of(panel.metrics[m]).sisters + noise.RESIDUAL_DF * max(
+        int(np.isfinite(values).sum()) - len(places) - 1, 0
+    )
+    while True:
+        steps = []
+        parts = segments(kept, values.size)
+        for place, left, right in zip(kept, parts[:-1], parts[1:], strict=True):
+            before, after = _level(values, sd, left), _level(values, sd, right)
+            if before is None or after is None:
+                continue
+            size, error = after[0] - before[0], float(np.hypot(after[1], before[1]))
+            chance = float(max(hit[max(place - 1, 1) : place + 2].sum(), hit[place]))
+            factor = _factor(size, error, slab)
+            moved = min(chance, 1.0) * shows * factor / (shows * factor + 1.0 - shows)
+            counts = panel.counts[m, s, t]
+            steps.append(
+                Step(
+                    m,
+                    s,
+                    t,
+                    place,
+                    size,
+                    error,
+                    df,
+                    moved,
+                    before[0],
+                    after[0],
+                    before[2],
+                    after[2],
+                    int(counts[left[0] : left[1]].sum()),
+                    int(counts[right[0] : right[1]].sum()),
+                )
+            )
+        weak = [step for step in steps if step.probability < LISTED or abs(step.size) < floor]
+        absent = [place for place in kept if place not in {step.release for step in steps}]
+        if absent:
+            kept = [place for place in kept if place not in absent]
+        elif weak:
+            weakest = min(weak, key=lambda step: abs(step.size) / step.error)
+            kept.remove(weakest.release)
+        else:
+            return steps
+
+
+def _level(values: Floats, sd: Floats, part: tuple[int, int]) -> tuple[float, float, int] | None:
+    """Mean, standard error and number of values of a segment; None where nothing was measured."""
+    inside, error = values[part[0] : part[1]], sd[part[0] : part[1]]
+    weight = _weights(inside, error)
+    total = float(weight.sum())
+    if total <= 0.0:
+        return None
+    mean = float(np.where(weight > 0, weight * np.nan_to_num(inside), 0.0).sum()) / total
+    return mean, total**-0.5, int(np.isfinite(inside).sum())
+
+
+def _factor(size: float, error: float, slab: float) -> float:
+    """Bayes factor of a step of any size against none."""
+    wide = error**2 + slab**2
+    log = 0.5 * size**2 * (1.0 / error**2 - 1.0 / wide) + 0.5 * np.log(error**2 / wide)
+    return float(np.exp(min(log, 60.0)))
