@@ -14,13 +14,23 @@ TOP_FUNCTIONS = 40
 INVOKE_MS = 1
 
 
-class Counter:
-    """Callgrind of one server; profiles and control pipes are in `directory`, which the server's account owns."""
+#: Where every server of MySQL's family takes a statement from its client: the thread that ran this is the session's.
+_SESSION_FUNCTION = "dispatch_command"
 
-    def __init__(self, directory: Path) -> None:
+
+class Counter:
+    """Callgrind of one server; profiles and control pipes are in `directory`, which the server's account owns.
+
+    A server with a process for each session is counted by process. With `threads`, a server with a thread for each
+    session is counted by thread, and the session's is taken: what background threads do meanwhile depends on wall time,
+    which under callgrind has nothing to do with the work.
+    """
+
+    def __init__(self, directory: Path, threads: bool = False) -> None:
         if shutil.which("valgrind") is None or shutil.which("vgdb") is None:
             raise CountingFailed("valgrind is missing; install it, or leave the instructions lane out of the plan")
         self._directory = directory
+        self._threads = threads
 
     @property
     def wrapper(self) -> list[str]:
@@ -34,6 +44,7 @@ class Counter:
             "--vgdb=yes",
             f"--vgdb-prefix={self._directory}/vgdb-pipe",
             f"--callgrind-out-file={self._directory}/callgrind.%p",
+            *(["--separate-threads=yes"] if self._threads else []),
             "--quiet",
         ]
 
@@ -43,13 +54,36 @@ class Counter:
         return f"vgdb --max-invoke-ms={INVOKE_MS} --vgdb-prefix={self._directory}/vgdb-pipe"
 
     def take(self, pid: int) -> Profile:
-        """The last profile that process `pid` dumped; all files of earlier tests are then removed."""
-        dumps = sorted(self._directory.glob(f"callgrind.{pid}.*"), key=lambda path: int(path.suffix[1:]))
+        """The session's part of the last profile that process `pid` dumped; all files of earlier tests are removed.
+
+        Files are `callgrind.PID.PART`, and with threads `callgrind.PID.PART-THREAD`.
+        """
+        dumps: dict[int, list[Path]] = {}
+        for path in self._directory.glob(f"callgrind.{pid}.*"):
+            dumps.setdefault(int(path.suffix[1:].partition("-")[0]), []).append(path)
         if not dumps:
             raise CountingFailed(f"process {pid} dumped no profile into {self._directory}")
-        profile = parse_profile(dumps[-1].read_text(errors="replace"))
+        profiles = [parse_profile(path.read_text(errors="replace")) for path in sorted(dumps[max(dumps)])]
         for path in self._directory.glob("callgrind.*"):
             path.unlink(missing_ok=True)
+        profile = session_profile(profiles) if self._threads else profiles[-1]
         if profile.total == 0:
             raise CountingFailed(f"process {pid} executed no instruction while it was counted")
         return profile
+
+
+def session_profile(threads: list[Profile]) -> Profile:
+    """Of all threads the one that served the session, which is the busiest of those that took statements.
+
+    CountingFailed when none did: the server has lost its symbols, or nothing was counted.
+    """
+    sessions = [
+        profile
+        for profile in threads
+        if any(function.startswith(_SESSION_FUNCTION) for function, _ in profile.functions)
+    ]
+    if not sessions:
+        raise CountingFailed(
+            f"none of {len(threads)} threads executed {_SESSION_FUNCTION}; was the server stripped of its symbols?"
+        )
+    return max(sessions, key=lambda profile: profile.total)

@@ -76,7 +76,7 @@ def _start(plan: SessionPlan, engine: Engine, metrics: dict[str, Metric]) -> Lan
         engine.start(wrapper=())
         engine.wait_ready()
         return TimeLane(plan.profile, plan.scale, metrics)
-    counter = Counter(engine.directory)
+    counter = Counter(engine.directory, threads=engine.connection.driver == "mysql")
     engine.start(wrapper=counter.wrapper)
     engine.wait_ready()
     return CountedLane(plan.profile, plan.scale, metrics, counter)

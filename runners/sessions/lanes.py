@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
@@ -160,7 +161,9 @@ class CountedLane:
             vgdb=self.counter.vgdb,
             seed=seed,
         )
+        started = time.monotonic()
         report = parse_report(run_sysbench(engine.account.command(command), deadline_s=COUNT_DEADLINE_S))
+        seconds = time.monotonic() - started
         if report.counted is None or not report.counted.statements:
             raise WorkloadFailed(f"{test.name} ended before its {events} events were counted")
         profile = self.counter.take(report.counted.pid)
@@ -171,4 +174,5 @@ class CountedLane:
                 FunctionCost(function=function, object=obj, insn_per_op=cost / operations)
                 for function, obj, cost in profile.top(TOP_FUNCTIONS)
             ),
+            seconds=seconds,
         )

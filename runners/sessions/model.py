@@ -83,11 +83,18 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     stopped: str = ""
     """Why the session ended before all was done; empty when all was tried."""
+    workers: int = 1
     wall_s: float = 0.0
     measured_s: float = 0.0
-    """Wall time that was measurement: seconds of tests without their warm-up, over all blocks."""
+    """Time that was measurement, over all workers: seconds of tests without their warm-up (instructions lane: all of
+    sysbench's run)."""
     harness_cpu: float | None = None
     """CPU of the harness while it measured, as a share of one core."""
+
+    @property
+    def overhead(self) -> float | None:
+        """Share of the workers' time that was not measurement; None when nothing was measured."""
+        return 1 - self.measured_s / (self.wall_s * self.workers) if self.measured_s and self.wall_s else None
 
     @property
     def complete(self) -> bool:

@@ -158,6 +158,7 @@ def run_session(
             _work(bench, queue, sink, session, outcome, at_once, min(ends, default=None), set(finished))
         finally:
             prune(state / "prepared")
+    outcome.workers = at_once
     outcome.wall_s = time.monotonic() - started
     outcome.measured_s = bench.measured_s
     outcome.harness_cpu = bench.harness_s / bench.measured_s if bench.measured_s and plan.lane == "time" else None
