@@ -66,13 +66,14 @@ class _Rejected(Exception):
 
 def read_bytes(path: Path) -> bytes:
     """A whole file, decompressed. InvalidRecord when it is too large or damaged."""
-    content = b"".join(_chunks(path))
+    content = b"".join(chunks(path))
     if len(content) > MAX_FILE_BYTES:
         raise InvalidRecord(f"{path} is larger than {MAX_FILE_BYTES} bytes")
     return content
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
+def chunks(path: Path) -> Iterator[bytes]:
+    """A file piece by piece, decompressed. InvalidRecord when it is damaged or cannot be read."""
     size, total = 1 << 20, 0
     try:
         with path.open("rb") as plain:
@@ -165,7 +166,7 @@ def import_lines(store: Store, name: str, lines: Callable[[], Iterable[Line]]) -
 
 def import_file(store: Store, path: Path) -> ImportReport:
     """One `pointdrop.run/1` file, gzip'd or not."""
-    return import_lines(store, str(path), lambda: read_lines(_chunks(path)))
+    return import_lines(store, str(path), lambda: read_lines(chunks(path)))
 
 
 def import_records(store: Store, name: str, records: Sequence[Record]) -> ImportReport:

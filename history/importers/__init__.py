@@ -1,0 +1,72 @@
+"""Formats that `history import` takes besides `pointdrop.run/1`, one module each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from history.errors import InvalidRecord
+from history.importers import asv, benchstat, bmf, github_action, otava, pytest_benchmark, smalldatum, sysbench
+from history.importers.figures import About, Parsed, records
+from history.importing import ImportReport, Rejection, chunks, import_file, import_lines, read_bytes
+from history.model import RUN_SCHEMA
+from history.store import Store
+
+#: How much of a file is looked at to tell its format.
+HEAD_BYTES = 4096
+
+
+class Format(NamedTuple):
+    """A foreign format."""
+
+    recognise: Callable[[str], bool]
+    parse: Callable[[bytes, About], Parsed]
+
+
+#: In the order in which they are tried; the most particular first.
+FORMATS = {
+    "sysbench": Format(sysbench.recognise, sysbench.parse),
+    "github-action-benchmark": Format(github_action.recognise, github_action.parse),
+    "asv": Format(asv.recognise, asv.parse),
+    "pytest-benchmark": Format(pytest_benchmark.recognise, pytest_benchmark.parse),
+    "bmf": Format(bmf.recognise, bmf.parse),
+    "otava": Format(otava.recognise, otava.parse),
+    "smalldatum": Format(smalldatum.recognise, smalldatum.parse),
+    "benchstat": Format(benchstat.recognise, benchstat.parse),
+}
+#: The name of the interchange format on the command line.
+OWN = "pointdrop"
+
+
+def recognise(content: bytes) -> str:
+    """The format of a file. InvalidRecord when it is none of those known."""
+    head = content[:HEAD_BYTES].decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip()
+    if RUN_SCHEMA in head.partition("\n")[0]:
+        return OWN
+    for name, one in FORMATS.items():
+        if one.recognise(head):
+            return name
+    raise InvalidRecord(f"the format is none of those known; name it with --from: {', '.join((OWN, *FORMATS))}")
+
+
+def import_any(store: Store, path: Path, about: About, format_name: str | None = None) -> ImportReport:
+    """One file of any format, stored whole or not at all."""
+    try:
+        if format_name is None:
+            format_name = recognise(read_head(path))
+        if format_name == OWN:
+            return import_file(store, path)
+        if format_name not in FORMATS:
+            raise InvalidRecord(f"there is no format {format_name}; take one of {', '.join((OWN, *FORMATS))}")
+        content = read_bytes(path)
+        chosen = FORMATS[format_name]
+        lines = list(records(format_name, chosen.parse(content, about), about))
+    except InvalidRecord as error:
+        return ImportReport(file=str(path), rejected=(Rejection(line=0, reason=str(error)),), rejections=1)
+    return import_lines(store, str(path), lambda: lines)
+
+
+def read_head(path: Path) -> bytes:
+    """The first bytes, decompressed."""
+    return next(chunks(path), b"")[:HEAD_BYTES]

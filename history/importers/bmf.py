@@ -1,0 +1,68 @@
+"""Bencher Metric Format: one JSON object, benchmark to measure to value.
+
+```
+{"point-query": {"qps": {"value": 13663.56, "lower_value": 13100.0, "upper_value": 14000.0}}}
+```
+
+A file is of one release, which `--release` names. Bounds are read and not stored: they belong to Bencher's thresholds.
+Names that are addresses as `history export --format bmf` writes them (`DBMS/VERSION/SERVER/CONFIG/BENCHMARK/TEST`)
+are taken apart again.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from history.errors import InvalidRecord
+from history.importers.figures import About, Figure, Parsed, decoded, direction
+from history.importing import Rejection
+from history.limits import check_value
+from history.model import Value
+
+#: Parts of a name that we wrote.
+PARTS = 6
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    value: Value
+    lower_value: Value | None = None
+    upper_value: Value | None = None
+
+
+_FILE = TypeAdapter(dict[str, dict[str, _Value]])
+
+
+def recognise(head: str) -> bool:
+    """Whether a file that begins like this is a JSON object of objects with values."""
+    return head.startswith("{") and '"value"' in head and '"benchmarks"' not in head and '"entries"' not in head
+
+
+def parse(content: bytes, about: About) -> Parsed:
+    """Figures of every benchmark and measure."""
+    try:
+        value = from_json(decoded(content), allow_inf_nan=False)
+        check_value(value)
+        found = _FILE.validate_python(value)
+    except (ValueError, ValidationError, InvalidRecord) as error:
+        yield Rejection(line=1, reason=f"not Bencher Metric Format: {'; '.join(str(error).splitlines()[:3])}")
+        return
+    for name, measures in found.items():
+        parts = name.split("/", PARTS - 1)
+        ours = len(parts) == PARTS
+        dbms, version, server, config, benchmark, test = parts if ours else ("", "", "", "", "", name)
+        for metric, one in measures.items():
+            yield Figure(
+                1,
+                version,
+                test,
+                metric,
+                one.value,
+                better=direction(metric, "", about),
+                dbms=dbms,
+                server=server,
+                config=config,
+                benchmark=benchmark,
+            )

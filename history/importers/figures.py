@@ -1,0 +1,237 @@
+"""What importers of foreign formats produce, and how figures become sessions, runs and blocks.
+
+An importer is a module with `parse(content, about)`: pure, from bytes to figures, and never a wrong answer: what it
+cannot read for certain it yields as a `Rejection`, and then nothing of the file is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from history.errors import InvalidRecord
+from history.importing import Line, Rejection
+from history.interchange import Record
+from history.limits import MAX_REJECTIONS
+from history.model import Better, Block, Fingerprint, Measurement, Release, Run, Session
+from history.records import text_of
+from history.versions import line_of
+
+#: The moment of figures that carry none; it says "unknown", and is the same at every import.
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: Metrics of which more is better, as the formats and their users name them.
+HIGHER_IS_BETTER = frozenset(
+    {"qps", "tps", "ips", "ops", "o/s", "indexed rows/s", "throughput", "bandwidth", "events", "requests"}
+)
+
+
+@dataclass(frozen=True)
+class About:
+    """What a foreign file does not say, from the command line."""
+
+    dbms: str
+    version: str = ""
+    line: str = ""
+    server: str = "imported"
+    host: str = "imported"
+    config: str = "default"
+    benchmark: str = "imported"
+    test: str = ""
+    started: datetime = UNKNOWN_TIME
+    label: str = ""
+    """Tells repetitions of the same measurement apart."""
+    source: str = ""
+    """Citation or address, kept with every release."""
+    better: Mapping[str, Better] = field(default_factory=dict)
+    """Direction by metric, where the name does not tell."""
+
+
+class Figure(NamedTuple):
+    """One value of one test of one release, in the words of the project."""
+
+    line_number: int
+    version: str
+    test: str
+    metric: str
+    value: float
+    unit: str = ""
+    better: Better = "lower"
+    group: str = ""
+    operations: int | None = None
+    started: datetime | None = None
+    dbms: str = ""
+    line: str = ""
+    server: str = ""
+    config: str = ""
+    benchmark: str = ""
+    source: str = ""
+    samples: tuple[float, ...] = ()
+    """Per second, where the format has them."""
+
+
+Parsed = Iterator[Figure | Rejection]
+
+
+def direction(metric: str, unit: str, about: About) -> Better:
+    """The better direction: as told, else by the metric's name, else by a unit that is a rate."""
+    if metric in about.better:
+        return about.better[metric]
+    names = {metric.lower(), unit.lower()}
+    rate = any(name.endswith(("/s", "/sec", "per second", "_per_second", "per_sec")) for name in names)
+    return "higher" if rate or names & HIGHER_IS_BETTER else "lower"
+
+
+def number(text: str) -> float:
+    """A finite number, as tables write them. InvalidRecord for anything else.
+
+    >>> number("1,234.5"), number("12%")
+    (1234.5, 12.0)
+    """
+    try:
+        value = float(text.strip().replace(",", "").removesuffix("%"))
+    except ValueError:
+        raise InvalidRecord(f"{text!r} is no number") from None
+    if value != value or value in (float("inf"), float("-inf")):
+        raise InvalidRecord(f"{text!r} is not finite")
+    return value
+
+
+def commit_version(moment: datetime, commit: str) -> str:
+    """The version of a commit on a branch: sorts by time.
+
+    >>> commit_version(datetime(2026, 1, 5, 12, 30, tzinfo=UTC), "3f2a9c1d44e0")
+    '20260105.123000+3f2a9c1d44'
+    """
+    return f"{moment.astimezone(UTC):%Y%m%d.%H%M%S}+{commit[:10]}"
+
+
+def decoded(content: bytes) -> str:
+    """Text. InvalidRecord when the bytes are not UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRecord(f"not UTF-8 at byte {error.start}") from None
+
+
+def _id(*parts: object) -> str:
+    return "import/" + hashlib.sha256(text_of([str(part) for part in parts]).encode()).hexdigest()[:20]
+
+
+class _Place(NamedTuple):
+    """What figures of one run share."""
+
+    started: datetime
+    server: str
+    dbms: str
+    line: str
+    version: str
+    source: str
+    config: str
+    benchmark: str
+
+
+def _place(figure: Figure, about: About) -> _Place:
+    dbms, version = figure.dbms or about.dbms, figure.version or about.version
+    if not dbms:
+        raise InvalidRecord("the file does not name the DBMS; give it with --dbms")
+    if not version:
+        raise InvalidRecord("the file does not name the release; give it with --release")
+    return _Place(
+        started=figure.started or about.started,
+        server=figure.server or about.server,
+        dbms=dbms,
+        line=figure.line or about.line or line_of(dbms, version),
+        version=version,
+        source=figure.source or about.source,
+        config=figure.config or about.config,
+        benchmark=figure.benchmark or about.benchmark,
+    )
+
+
+def records(format_name: str, parsed: Iterable[Figure | Rejection], about: About) -> Iterator[Line]:
+    """Records for `history.importing.import_lines`: a session a moment and server, a run a release and config, and the
+    nth value of the same test and metric in the nth block. The same file gives the same ids."""
+    places: dict[_Place, list[Figure]] = defaultdict(list)
+    rejected = 0
+    for one in parsed:
+        if isinstance(one, Rejection):
+            problem = one
+        else:
+            try:
+                places[_place(one, about)].append(one)
+                continue
+            except (InvalidRecord, ValueError) as error:
+                problem = Rejection(line=one.line_number, reason=str(error))
+        rejected += 1
+        yield Line(problem.line, None, problem.reason)
+        if rejected > MAX_REJECTIONS:
+            return
+    if not places and not rejected:
+        yield Line(0, None, f"no figures of the format {format_name} in the file")
+    begun: set[str] = set()
+    for place, figures in places.items():
+        try:
+            for record in _run(format_name, place, figures, about):
+                if record.id not in begun:
+                    begun.add(record.id)
+                    yield Line(figures[0].line_number, record)
+        except ValueError as error:
+            yield Line(figures[0].line_number, None, str(error).replace("\n", "; "))
+
+
+def _run(format_name: str, place: _Place, figures: list[Figure], about: About) -> Iterator[Record]:
+    session = Session(
+        id=_id("session", format_name, about.label, about.host, place.server, place.started.isoformat()),
+        host=about.host,
+        server=place.server,
+        plan=f"imported from {format_name}",
+        fingerprint=Fingerprint(facts={"imported": format_name}),
+        started=place.started,
+    )
+    yield session
+    run = Run(
+        id=_id("run", session.id, *place),
+        session_id=session.id,
+        release=Release(dbms=place.dbms, version=place.version, line=place.line, source=place.source),
+        config=place.config,
+        benchmark=place.benchmark,
+        profile="imported",
+    )
+    yield run
+    blocks: list[dict[tuple[str, str], Figure]] = []
+    for figure in figures:
+        name = (figure.test, figure.metric)
+        free = next((block for block in blocks if name not in block), None)
+        if free is None:
+            blocks.append(free := {})
+        free[name] = figure
+    for index, block in enumerate(blocks, 1):
+        samples: dict[str, dict[str, tuple[float, ...]]] = defaultdict(dict)
+        for figure in block.values():
+            if figure.samples:
+                samples[figure.test][figure.metric] = figure.samples
+        yield Block(
+            id=f"{run.id}/{index}",
+            run_id=run.id,
+            number=index,
+            started=place.started,
+            ended=place.started + timedelta(seconds=max((len(one.samples) for one in block.values()), default=0)),
+            measurements=tuple(
+                Measurement(
+                    test=one.test,
+                    group=one.group,
+                    metric=one.metric,
+                    value=one.value,
+                    unit=one.unit,
+                    better=one.better,
+                    operations=one.operations,
+                )
+                for one in block.values()
+            ),
+            samples=samples,
+        )

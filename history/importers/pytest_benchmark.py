@@ -1,0 +1,90 @@
+"""pytest-benchmark JSON (`--benchmark-json`): one run of a suite on one commit.
+
+```
+{"datetime": "2026-01-05T12:30:00+00:00", "commit_info": {"id": "3f2a..."}, "benchmarks":
+  [{"fullname": "test_b.py::test_sort[10]", "group": null, "stats": {"median": 2.4e-07, "rounds": 8, ...}}]}
+```
+
+The value of a test is its median round, metric `time` in seconds. The release is `--release`, else the commit on line
+`main` (`--line`). A dirty or unversioned tree has no commit, and then `--release` is needed.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from history.errors import InvalidRecord
+from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
+from history.importers.otava import COMMIT_LINE
+from history.importing import Rejection
+from history.limits import check_value
+from history.model import Value
+
+METRIC = "time"
+NO_COMMIT = "unversioned"
+
+
+class _Commit(BaseModel):
+    id: str | None
+    dirty: bool = False
+
+
+class _Stats(BaseModel):
+    median: Value
+    rounds: int
+    iterations: int
+
+
+class _Benchmark(BaseModel):
+    fullname: str
+    group: str | None = None
+    stats: _Stats
+
+
+class _File(BaseModel):
+    started: datetime
+    commit_info: _Commit
+    benchmarks: list[_Benchmark]
+
+
+def recognise(head: str) -> bool:
+    """Whether a file that begins like this is pytest-benchmark's."""
+    return head.startswith("{") and '"machine_info"' in head
+
+
+def parse(content: bytes, about: About) -> Parsed:
+    """Figures of every test."""
+    try:
+        value = from_json(decoded(content), allow_inf_nan=False)
+        check_value(value)
+        if isinstance(value, dict):
+            value["started"] = value.get("datetime")
+        found = _File.model_validate(value)
+    except (ValueError, ValidationError, InvalidRecord) as error:
+        yield Rejection(line=1, reason=f"not pytest-benchmark: {'; '.join(str(error).splitlines()[:3])}")
+        return
+    started = found.started if found.started.tzinfo else found.started.replace(tzinfo=UTC)
+    commit = found.commit_info
+    version, line = about.version, ""
+    if not version:
+        if commit.dirty or not commit.id or commit.id == NO_COMMIT:
+            yield Rejection(line=1, reason="the tree was dirty or without a commit; give --release")
+            return
+        version, line = commit_version(started, commit.id), about.line or COMMIT_LINE
+    for one in found.benchmarks:
+        yield Figure(
+            1,
+            version,
+            one.fullname,
+            METRIC,
+            one.stats.median,
+            "s",
+            direction(METRIC, "s", about),
+            group=one.group or "",
+            operations=one.stats.rounds * one.stats.iterations,
+            started=started,
+            line=line,
+        )

@@ -1,0 +1,114 @@
+"""sysbench 1.0: the text report of one run, or the JSON of `sysbench.report_json`.
+
+```
+    transactions:                        41095  (13663.56 per sec.)
+    queries:                             41095  (13663.56 per sec.)
+         95th percentile:                        0.02
+```
+
+The text gives `qps` and `tps` to two decimals and the latencies; the JSON, one entry a second, gives their mean over
+the entries and keeps the entries as per-second samples. Neither names release or test: `--release` and `--test` do.
+"""
+
+from __future__ import annotations
+
+import re
+from statistics import fmean
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from history.errors import InvalidRecord
+from history.importers.figures import About, Figure, Parsed, decoded
+from history.importing import Rejection
+from history.limits import check_value
+from history.model import Better
+
+RATES = {"transactions": "tps", "queries": "qps"}
+LATENCIES = {"avg": "latency_avg", "max": "latency_max", "95th percentile": "latency_p95"}
+
+_RATE = re.compile(r"^\s+(transactions|queries):\s+(\d+)\s+\(([\d.]+) per sec\.\)$")
+_EVENTS = re.compile(r"^\s+events per second:\s+([\d.]+)$")
+_LATENCY = re.compile(r"^\s+(avg|max|95th percentile):\s+([\d.]+)$")
+
+
+class _Queries(BaseModel):
+    total: float
+    reads: float
+    writes: float
+    other: float
+
+
+class _Entry(BaseModel):
+    time: float
+    threads: int
+    tps: float
+    qps: _Queries
+    latency: float
+    errors: float
+    reconnects: float
+
+
+_ENTRIES = TypeAdapter(list[_Entry])
+
+
+def recognise(head: str) -> bool:
+    """Whether a file that begins like this is sysbench's."""
+    return head.startswith("sysbench ") or ('"tps"' in head and '"reconnects"' in head)
+
+
+def parse(content: bytes, about: About) -> Parsed:
+    """Figures of one sysbench run."""
+    if not about.test:
+        yield Rejection(line=0, reason="sysbench does not say which test it ran; give --test")
+        return
+    text = decoded(content)
+    yield from _json(text, about) if text.lstrip().startswith("[") else _text(text, about)
+
+
+def _text(text: str, about: About) -> Parsed:
+    found: dict[str, Figure] = {}
+    latency = False
+    for number, line in enumerate(text.splitlines(), 1):
+        latency = line.startswith("Latency (ms)") or (latency and line.startswith(" "))
+        figure = None
+        if match := _RATE.match(line):
+            figure = _rate(number, about, RATES[match[1]], float(match[3]), int(match[2]))
+        elif match := _EVENTS.match(line):
+            figure = _rate(number, about, "events/s", float(match[1]), None)
+        elif latency and (match := _LATENCY.match(line)):
+            figure = Figure(number, "", about.test, LATENCIES[match[1]], float(match[2]), "ms", "lower")
+        if figure is not None:
+            if figure.metric in found:
+                yield Rejection(line=number, reason=f"a second {figure.metric}: the file holds more than one run")
+                return
+            found[figure.metric] = figure
+    if not {"qps", "events/s"} & found.keys():
+        yield Rejection(line=0, reason="no `queries: N (R per sec.)`; the run did not finish")
+        return
+    yield from found.values()
+
+
+def _rate(number: int, about: About, metric: str, value: float, count: int | None) -> Figure:
+    return Figure(number, "", about.test, metric, value, "/s", "higher", operations=count)
+
+
+def _json(text: str, about: About) -> Parsed:
+    try:
+        value: Any = from_json(text, allow_inf_nan=False)
+        check_value(value)
+        entries = _ENTRIES.validate_python(value)
+    except (ValueError, ValidationError, InvalidRecord) as error:
+        yield Rejection(line=1, reason=f"not the JSON of sysbench.report_json: {str(error).splitlines()[0]}")
+        return
+    if not entries:
+        yield Rejection(line=1, reason="no entries: the run was shorter than its report interval")
+        return
+    for metric, unit, values in (
+        ("qps", "/s", tuple(one.qps.total for one in entries)),
+        ("tps", "/s", tuple(one.tps for one in entries)),
+        ("latency_p95", "ms", tuple(one.latency for one in entries)),
+    ):
+        better: Better = "higher" if unit == "/s" else "lower"
+        yield Figure(1, "", about.test, metric, fmean(values), unit, better, samples=values)
