@@ -27,6 +27,7 @@ NOTE = ".source"
 def reachable_directory(directory: Path, account: Account, mirrors: Path = MIRRORS) -> Path:
     """`directory`, or its stand-in below `mirrors` when `account` cannot get to it."""
     directory = directory.resolve()
+    directory.mkdir(parents=True, exist_ok=True)
     if not account.drops or account.barrier(directory) is None:
         return directory
     return _mirror(mirrors, account) / "servers" / _name(directory)

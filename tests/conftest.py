@@ -1,0 +1,25 @@
+"""What tests of every room share: where downloads are kept between runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def configs() -> Path:
+    """The committed configuration."""
+    return REPOSITORY / "configs"
+
+
+@pytest.fixture(scope="session")
+def download_state() -> Path:
+    """A state directory whose cache of releases outlives the test run, so that only the first one downloads."""
+    named = os.environ.get("POINTDROP_TEST_STATE")
+    path = Path(named) if named else REPOSITORY / "var" / "tests"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
