@@ -12,8 +12,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from history.model import Release
 from history.versions import version_key
@@ -31,21 +31,24 @@ class Work:
     """The line of all candidates; empty when a session spans lines (back-fill of the instructions lane)."""
     candidates: tuple[Release, ...]
     control: Release
+    again: bool = False
+    """Measure all candidates, whatever the history holds: a confirmation."""
 
     @property
     def releases(self) -> tuple[Release, ...]:
         """Candidates and control, each once, in version order."""
-        return _in_order({release.version: release for release in (*self.candidates, self.control)}.values())
+        return in_order({release.version: release for release in (*self.candidates, self.control)}.values())
 
 
-def _in_order(releases: Iterable[Release]) -> tuple[Release, ...]:
+def in_order(releases: Iterable[Release]) -> tuple[Release, ...]:
+    """Releases of one DBMS in version order."""
     return tuple(sorted(releases, key=lambda release: version_key(release.dbms, release.version)))
 
 
 def by_line(releases: Iterable[Release]) -> dict[str, list[Release]]:
     """Final releases by line, lines and releases in version order; pre-releases belong to no night."""
     lines: dict[str, list[Release]] = {}
-    for release in _in_order(releases):
+    for release in in_order(releases):
         if not is_prerelease(release):
             lines.setdefault(release.line, []).append(release)
     return dict(sorted(lines.items(), key=lambda item: version_key(item[1][0].dbms, item[0])))
@@ -131,9 +134,19 @@ def pick(measure: Measure, config: str, known: Iterable[Release], measured: Mapp
     return _sessions(measure, config, {line: releases for line, releases in missing.items() if releases}, lines)
 
 
+def pick_named(measure: Measure, config: str, known: Iterable[Release], versions: Collection[str]) -> list[Work]:
+    """Sessions for just the releases named, arranged as `pick` arranges them; names of other DBMS are passed over."""
+    lines = by_line(known)
+    wanted = {
+        line: tuple(release for release in releases if release.version in versions) for line, releases in lines.items()
+    }
+    sessions = _sessions(measure, config, {line: releases for line, releases in wanted.items() if releases}, lines)
+    return [replace(work, again=True) for work in sessions]
+
+
 def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: int) -> tuple[Release, ...]:
     """Those without enough blocks, each once."""
-    return _in_order({r.version: r for r in releases if measured.get(r.version, 0) < blocks}.values())
+    return in_order({r.version: r for r in releases if measured.get(r.version, 0) < blocks}.values())
 
 
 def _named(measure: Measure, config: str, known: Sequence[Release], measured: Mapping[str, int]) -> list[Work]:
@@ -161,6 +174,6 @@ def _sessions(
         ]
     if not wanted:
         return []
-    everything = _in_order(release for releases in wanted.values() for release in releases)
+    everything = in_order(release for releases in wanted.values() for release in releases)
     line = next(iter(wanted)) if len(wanted) == 1 else ""
     return [Work(measure, config, line, everything, _control(measure, everything[-1].line, lines))]

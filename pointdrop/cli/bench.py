@@ -1,0 +1,131 @@
+"""`pointdrop bench`: measure on this machine what a plan wants, or say what there is to measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from history.model import Block, Run, Session
+    from pointdrop.jobs.measuring import Bench
+    from pointdrop.jobs.picks import Work
+    from runners.settings import Plan
+
+
+def register(app: typer.Typer) -> None:
+    app.command("bench")(bench)
+
+
+def bench(
+    plan: Annotated[str, typer.Option(help="Plan below configs/plans, or a TOML file.")] = "local",
+    server: Annotated[str, typer.Option(help="Server classes, comma-separated; all of the plan by default.")] = "",
+    dbms: Annotated[str, typer.Option(help="DBMS, comma-separated; all of the plan by default.")] = "",
+    releases: Annotated[
+        str, typer.Option(help="Just these versions, comma-separated, whatever the history holds.")
+    ] = "",
+    confirm: Annotated[
+        str, typer.Option(help="Just these suspects, comma-separated, as `detect --suspects` prints them.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Also keep every block below this directory, as pointdrop.run/1.")
+    ] = None,
+    history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
+    listing: Annotated[
+        bool,
+        typer.Option("--list", help="Measure nothing; print the work as JSON, a row a server, DBMS and line."),
+    ] = False,
+    github_output: Annotated[
+        Path | None, typer.Option(help="With --list: append `work` and `some` to this file of a workflow step.")
+    ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
+    budget_minutes: Annotated[float | None, typer.Option(help="Begin no block that would end later.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Measure what the plan wants and the history lacks; nothing is detected and nothing filed.
+
+    A session that was stopped goes on at its next block. Exit code 4 when something could not be measured.
+    """
+    from history.store import Store
+    from pointdrop.cli.progress import Reporter
+    from pointdrop.jobs.measuring import Bench
+    from pointdrop.paths import configs_dir, history_url, state_dir
+    from runners.errors import BadSettings
+    from runners.releases import Catalogue
+    from runners.settings import load_plan
+
+    configs, state = configs_dir(), state_dir()
+    wanted = load_plan(plan, configs)
+    servers = _names(server) or list(wanted.servers)
+    foreign = [name for name in servers if name not in wanted.servers]
+    if foreign:
+        raise BadSettings(f"the plan {wanted.name} is for {', '.join(wanted.servers)}, not {', '.join(foreign)}")
+    with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
+        catalogue = Catalogue(configs, state, offline=offline)
+        run = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say, _keeper(out))
+        if listing:
+            _list(run, wanted, servers, _names(dbms), github_output)
+            return
+        if len(servers) != 1:
+            raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
+        work = _work(run, wanted, servers[0], _names(dbms), _names(releases), _names(confirm))
+        _measure(run, wanted, servers[0], work, budget_minutes or wanted.budget_minutes)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _keeper(out: Path | None) -> Any:
+    """A sink that keeps blocks as interchange lines, so that a job can upload what it finished, whatever happens."""
+    if out is None:
+        return None
+    from history.spool import Spool
+
+    spool = Spool([out])
+
+    def keep(session: Session, run: Run, block: Block) -> None:
+        spool.keep([session, run, block])
+
+    return keep
+
+
+def _work(run: Bench, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]) -> list[Work]:
+    from pointdrop.jobs.confirm import Suspect, confirmations
+    from pointdrop.jobs.measuring import named, planned, runnable
+
+    if not (releases or confirm):
+        return planned(run, plan, server, dbms)
+    suspects = [Suspect.parse(text) for text in confirm]
+    here = [suspect for suspect in suspects if suspect.server == server and suspect.dbms in (dbms or [suspect.dbms])]
+    wanted = {suspect.dbms for suspect in here} or set(dbms) or {measure.dbms for measure in plan.measure}
+    for name in sorted(wanted):
+        run.catalogue.discover(name)
+    if releases:
+        return named(run, plan, dbms, releases)
+    return confirmations(here, plan, {name: runnable(run, name) for name in wanted})
+
+
+def _measure(run: Bench, plan: Plan, server: str, work: list[Work], budget_minutes: float | None) -> None:
+    from pointdrop.jobs.measuring import measure_all
+
+    measured = measure_all(run, plan, server, work, budget_minutes=budget_minutes)
+    names = ", ".join(measured.releases) or "nothing"
+    typer.echo(f"measured {names}: {measured.done} blocks, {measured.noisy} noisy, {measured.failed} failed")
+    for reason in (*measured.incomplete, *run.catalogue.warnings):
+        typer.echo(f"not done: {reason}", err=True)
+    if measured.incomplete:
+        raise typer.Exit(4)
+
+
+def _list(run: Bench, plan: Plan, servers: list[str], dbms: list[str], github_output: Path | None) -> None:
+    import json
+
+    from pointdrop.jobs.listing import listing
+
+    rows = listing(run, plan, servers, dbms)
+    typer.echo(json.dumps(rows, indent=2))
+    if github_output:
+        with github_output.open("a", encoding="utf-8") as file:
+            file.write(f"work={json.dumps(rows)}\nsome={'true' if rows else 'false'}\n")

@@ -1,0 +1,143 @@
+"""`pointdrop nightly`: the main job on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from pointdrop.jobs.measuring import Bench
+    from pointdrop.jobs.picks import Work
+    from runners.settings import Plan
+
+
+def register(app: typer.Typer) -> None:
+    app.command("nightly")(nightly)
+
+
+def nightly(
+    plan: Annotated[str, typer.Option(help="Plan below configs/plans, or a TOML file.")] = "local",
+    server: Annotated[str, typer.Option(help="Server class of this machine; the plan's only one by default.")] = "",
+    history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
+    site: Annotated[Path | None, typer.Option(help="Where the site is built; STATE/site by default.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm/--no-confirm", help="Measure suspects again before they are filed.")
+    ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    format: Annotated[Literal["text", "json"], typer.Option(help="Of the summary on standard output.")] = "text",
+) -> None:
+    """Measure what is new, look for changes, confirm them, file findings, draw the site.
+
+    Discovers releases, fetches and verifies them, measures those the history lacks in interleaved blocks beside the
+    control, appends every block as it finishes, detects, measures suspects again, files what is confirmed with the
+    tracker (GitHub with GITHUB_TOKEN and GITHUB_REPOSITORY, else Markdown files below STATE/issues) and builds the
+    site. A second run does only what is new; a run that was stopped goes on at the next block.
+
+    Exit code 4 when something could not be done; the summary says what.
+    """
+    import os
+
+    from alerts import load_settings
+    from alerts.trackers.choose import tracker_for
+    from history.store import Store
+    from pointdrop.cli.progress import Reporter
+    from pointdrop.jobs.measuring import Bench, planned
+    from pointdrop.jobs.summary import lines
+    from pointdrop.paths import configs_dir, history_url, state_dir
+    from runners.releases import Catalogue
+    from runners.settings import load_plan
+
+    configs, state = configs_dir(), state_dir()
+    wanted = load_plan(plan, configs)
+    here = _server(wanted, server)
+    with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
+        catalogue = Catalogue(configs, state, offline=offline)
+        bench = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say)
+        if dry_run:
+            rows = _forecast(bench, wanted, here, planned(bench, wanted, here))
+            _print_forecast(rows, format)
+            return
+        from pointdrop.jobs.nightly import Night
+        from pointdrop.jobs.nightly import nightly as run
+
+        tracker = tracker_for("auto", os.environ, state / "issues", load_settings(configs / "alerts.toml"))
+        summary = run(bench, Night(wanted, here, tracker, site or state / "site", confirm))
+    if format == "json":
+        typer.echo(summary.model_dump_json(indent=2))
+    else:
+        typer.echo("\n".join(lines(summary)))
+    raise typer.Exit(summary.exit_code)
+
+
+def _server(plan: Plan, named: str) -> str:
+    if named or len(plan.servers) == 1:
+        return named or plan.servers[0]
+    raise typer.BadParameter(
+        f"the plan {plan.name} is for {', '.join(plan.servers)}; say which of them this machine is",
+        param_hint="--server",
+    )
+
+
+def _forecast(bench: Bench, plan: Plan, server: str, work: list[Work]) -> list[dict[str, Any]]:
+    import os
+
+    from pointdrop.jobs.measuring import estimates, unfinished
+
+    rows = [
+        {
+            "dbms": item.measure.dbms,
+            "lane": item.measure.lane,
+            "line": item.line,
+            "config": item.config,
+            "profile": item.measure.profile,
+            "releases": [release.version for release in item.candidates],
+            "control": item.control.version,
+            "blocks": estimate.blocks,
+            "minutes": round(estimate.seconds / 60, 1),
+            "disk_mb": estimate.disk_bytes // 1024**2,
+            "resumed": False,
+        }
+        for item, estimate in zip(work, estimates(bench, plan, server, work, os.cpu_count() or 1), strict=True)
+    ]
+    for begun in unfinished(bench.state):
+        again = {"dbms": begun.measure.dbms, "lane": begun.measure.lane, "line": begun.line, "config": begun.config}
+        versions = [release.version for release in begun.candidates]
+        rows.insert(
+            0,
+            {
+                **again, "profile": begun.measure.profile, "releases": versions, "control": begun.control.version,
+                "blocks": None, "minutes": None, "disk_mb": None, "resumed": True,
+            },
+        )  # fmt: skip
+    return rows
+
+
+def _print_forecast(rows: list[dict[str, Any]], format: str) -> None:
+    import json
+
+    if format == "json":
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    if not rows:
+        typer.echo("Nothing to measure: the history holds everything the plan wants.")
+        return
+    for row in rows:
+        where = f", line {row['line']}" if row["line"] else ""
+        typer.echo(f"{row['dbms']}{where}, {row['lane']} lane, profile {row['profile']}, config {row['config']}")
+        typer.echo(f"    {len(row['releases'])} releases: {' '.join(row['releases'])} (control {row['control']})")
+        if row["resumed"]:
+            typer.echo("    begun before: its missing blocks come first")
+        else:
+            size = f"{row['disk_mb'] / 1000:.1f} GB"
+            typer.echo(f"    {row['blocks']} blocks, about {row['minutes']} minutes, up to {size} on disk")
+    total = sum(row["minutes"] or 0 for row in rows)
+    typer.echo(
+        f"\nAbout {total:.0f} minutes of machine time, without downloads. "
+        "Suspects that the detector finds are measured again on top of that."
+    )

@@ -1,0 +1,114 @@
+"""Suspects: boundaries that are measured again, both sides interleaved in one session, before anybody is told. Pure.
+
+A finding is `provisional` until one session holds blocks of the release and of its predecessor. The jobs here make
+that session; the detector reads its blocks like any others and then says `confirmed` or `unconfirmed`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from history.model import Finding, Release
+from pointdrop.jobs.picks import Work, in_order
+from runners.errors import BadSettings
+from runners.settings.plans import Measure, Plan
+
+#: Counted in the instructions lane; every other metric is measured in the time lane.
+COUNTED_METRIC = "insn/o"
+#: Blocks of each side; four give the ABBA order its full effect.
+CONFIRM_BLOCKS = {"time": 4, "instructions": 1}
+#: More boundaries than this in one night are a flood, not a list of suspects: the largest are confirmed.
+MOST_SUSPECTS = 20
+
+_TEXT = re.compile(
+    r"(?P<server>[\w.-]+)/(?P<dbms>\w+)/(?P<config>[\w.-]+)/(?P<benchmark>\w+)/(?P<lane>time|instructions)/"
+    r"(?P<previous>[\w.+~-]+?)\.\.(?P<release>[\w.+~-]+)"
+)
+
+
+@dataclass(frozen=True, order=True)
+class Suspect:
+    """One boundary on one server in one lane."""
+
+    server: str
+    dbms: str
+    config: str
+    benchmark: str
+    lane: str
+    previous: str
+    release: str
+
+    def __str__(self) -> str:
+        place = "/".join((self.server, self.dbms, self.config, self.benchmark, self.lane))
+        return f"{place}/{self.previous}..{self.release}"
+
+    @classmethod
+    def parse(cls, text: str) -> Suspect:
+        """The inverse of `str`; BadSettings says what the form is.
+
+        >>> Suspect.parse("small/postgres/default/sysbench/time/17.4..17.5").release
+        '17.5'
+        """
+        found = _TEXT.fullmatch(text.strip())
+        if not found:
+            raise BadSettings(
+                f"{text!r} is no suspect; the form is SERVER/DBMS/CONFIG/BENCHMARK/LANE/PREVIOUS..RELEASE, as in "
+                "small/postgres/default/sysbench/time/17.4..17.5"
+            )
+        return cls(**found.groupdict())
+
+
+def suspects(findings: Iterable[Finding], most: int = MOST_SUSPECTS) -> list[Suspect]:
+    """What to measure again, the largest changes first, each once; findings that are settled are left out."""
+    size: dict[Suspect, float] = {}
+    for finding in findings:
+        if finding.tier != "provisional" or finding.kind == "environment":
+            continue
+        for move in finding.moves:
+            lane = "instructions" if move.key.metric == COUNTED_METRIC else "time"
+            suspect = Suspect(
+                move.key.server,
+                finding.dbms,
+                move.key.config,
+                move.key.benchmark,
+                lane,
+                finding.previous,
+                finding.release,
+            )
+            size[suspect] = max(size.get(suspect, 0.0), abs(move.change_pct))
+    return sorted(size, key=lambda suspect: (-size[suspect], suspect))[:most]
+
+
+def confirmations(wanted: Iterable[Suspect], plan: Plan, known: Mapping[str, Iterable[Release]]) -> list[Work]:
+    """Sessions for the suspects, measured as `plan` measures that DBMS in that lane; suspects of one server, config and
+    lane share a session, so that a release that stands at two boundaries is measured once.
+
+    `known` are releases by DBMS. Raises BadSettings for a suspect that the plan or the releases do not know.
+    """
+    sessions: dict[tuple[str, ...], list[Suspect]] = {}
+    for suspect in wanted:
+        place = (suspect.server, suspect.dbms, suspect.config, suspect.benchmark, suspect.lane)
+        sessions.setdefault(place, []).append(suspect)
+    return [_session(together, plan, known) for together in sessions.values()]
+
+
+def _session(together: Sequence[Suspect], plan: Plan, known: Mapping[str, Iterable[Release]]) -> Work:
+    first = together[0]
+    by_version = {release.version: release for release in known.get(first.dbms, ())}
+    versions = dict.fromkeys(version for suspect in together for version in (suspect.previous, suspect.release))
+    unknown = [version for version in versions if version not in by_version]
+    if unknown:
+        raise BadSettings(f"{first}: {first.dbms} {', '.join(unknown)}: not a known, runnable release")
+    measure = _measure(first, plan)
+    releases = in_order(by_version[version] for version in versions)
+    return Work(measure, first.config, "", releases, releases[0], again=True)
+
+
+def _measure(suspect: Suspect, plan: Plan) -> Measure:
+    for measure in plan.measure:
+        same = (measure.dbms, measure.benchmark, measure.lane) == (suspect.dbms, suspect.benchmark, suspect.lane)
+        if same and suspect.config in measure.configs:
+            return measure.model_copy(update={"blocks": CONFIRM_BLOCKS[suspect.lane], "backfill": None})
+    raise BadSettings(f"{suspect}: the plan {plan.name} measures no such thing, so it cannot be confirmed with it")

@@ -1,0 +1,291 @@
+"""Runs what a plan wants on this machine: picks releases, fetches and verifies them, measures, appends, resumes.
+
+A session that was begun is written below `STATE/sessions` before its first block and removed after its last one, so a
+job that was killed is finished by the next job before anything new is begun.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from history.model import Block, Release, Run, Session
+from history.store import Store
+from pointdrop.jobs.picks import Work, pick, pick_named
+from runners.errors import RunnersError
+from runners.releases import Catalogue, ReleaseError
+from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
+from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
+
+SECONDS_A_MINUTE = 60.0
+
+
+class Begun(BaseModel):
+    """A session as it was begun; what is needed to go on with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    plan: str
+    server: str
+    measure: Measure
+    config: str
+    line: str
+    candidates: tuple[Release, ...]
+    control: Release
+    again: bool = False
+    seed: int
+
+    @property
+    def work(self) -> Work:
+        return Work(self.measure, self.config, self.line, self.candidates, self.control, self.again)
+
+
+@dataclass
+class Measured:
+    """What a job measured."""
+
+    releases: dict[str, None] = field(default_factory=dict)
+    """Names of releases that got blocks, in order."""
+    done: int = 0
+    noisy: int = 0
+    failed: int = 0
+    incomplete: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    wall_s: float = 0.0
+    measured_s: float = 0.0
+
+    def merge(self, other: Measured) -> None:
+        """Add what another call measured."""
+        self.releases |= other.releases
+        self.done += other.done
+        self.noisy += other.noisy
+        self.failed += other.failed
+        self.incomplete += other.incomplete
+        self.warnings += other.warnings
+        self.wall_s += other.wall_s
+        self.measured_s += other.measured_s
+
+    def add(self, outcome: Outcome, work: Work) -> None:
+        self.done += outcome.done
+        self.noisy += outcome.noisy
+        self.failed += outcome.failed
+        self.wall_s += outcome.wall_s
+        self.measured_s += outcome.measured_s
+        self.incomplete += [f"{run}: {why}" for run, why in outcome.skipped.items()]
+        self.warnings += outcome.warnings
+        if outcome.failed:
+            self.incomplete.append(f"{outcome.failed} blocks failed: {'; '.join(outcome.warnings[-outcome.failed :])}")
+        if outcome.stopped:
+            self.incomplete.append(outcome.stopped)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a job measures and what it writes to."""
+
+    configs: Path
+    state: Path
+    catalogue: Catalogue
+    store: Store
+    on_event: Callable[[Event], None] = lambda event: None
+    say: Callable[[str], None] = lambda text: None
+    sink: Callable[[Session, Run, Block], None] | None = None
+    """Takes each block besides the history."""
+
+
+def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
+    """What `plan` wants measured on `server`, of the DBMS named (all when none is), after asking the sources."""
+    work: list[Work] = []
+    asked: set[str] = set()
+    for measure in _measures(plan, dbms):
+        if measure.dbms not in asked:
+            bench.catalogue.discover(measure.dbms)
+            asked.add(measure.dbms)
+        for config in measure.configs:
+            measured = bench.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
+            work += pick(measure, config, runnable(bench, measure.dbms), measured)
+    return work
+
+
+def named(bench: Bench, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
+    """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
+    return [
+        work
+        for measure in _measures(plan, dbms)
+        for config in measure.configs
+        for work in pick_named(measure, config, runnable(bench, measure.dbms), versions)
+    ]
+
+
+def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
+    return [measure for measure in plan.measure if not dbms or measure.dbms in dbms]
+
+
+def runnable(bench: Bench, dbms: str) -> list[Release]:
+    """Releases that may be measured, in version order, as last discovered."""
+    return [known.release for known in bench.catalogue.list(dbms) if known.state in ("pinned", "new")]
+
+
+def session_of(bench: Bench, begun: Begun) -> SessionPlan:
+    """The blocks of a session; the same for the same record and configuration."""
+    benchmark = load_benchmark(begun.measure.benchmark, bench.configs)
+    return plan_session(
+        session_id=begun.id,
+        plan=begun.plan,
+        server=load_server(begun.server, bench.configs),
+        benchmark=benchmark,
+        tests=benchmark.select(begun.measure.tests),
+        profile=load_profile(begun.measure.profile, bench.configs),
+        releases=begun.work.releases,
+        control=begun.control,
+        configs=(begun.config,),
+        blocks=begun.measure.blocks,
+        seed=begun.seed,
+        noisy_repeats=begun.measure.noisy_repeats,
+    )
+
+
+def begin(plan: Plan, server: str, work: Work, now: datetime, host: str = "") -> Begun:
+    """A record for new work. The id says when, where and what; its seed differs from night to night."""
+    host = host or socket.gethostname().split(".")[0]
+    what = "-".join(filter(None, (work.measure.dbms, work.line, work.config, work.measure.lane)))
+    return Begun(
+        id=f"{now:%Y%m%dT%H%M%SZ}-{host}-{what}",
+        plan=plan.name,
+        server=server,
+        measure=work.measure,
+        config=work.config,
+        line=work.line,
+        candidates=work.candidates,
+        control=work.control,
+        again=work.again,
+        seed=plan.seed + int(now.timestamp()) // 86_400,
+    )
+
+
+def estimates(bench: Bench, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
+    """Machine time of each piece of work, without downloads."""
+    now = datetime.now(UTC)
+    return [
+        estimate(session_of(bench, begin(plan, server, item, now)), workers=workers if _counted(item) else 1)
+        for item in work
+    ]
+
+
+def _counted(work: Work) -> bool:
+    return work.measure.lane == "instructions"
+
+
+def unfinished(state: Path) -> list[Begun]:
+    """Sessions that were begun here and not ended, oldest first; a record that cannot be read is an error."""
+    found = []
+    for path in sorted((state / "sessions").glob("*.json")):
+        try:
+            found.append(Begun.model_validate_json(path.read_bytes()))
+        except ValidationError as error:
+            raise RunnersError(
+                f"{path} is not a session of this version of Pointdrop; move it away to give up that session: "
+                f"{error.errors()[0]['msg']}"
+            ) from error
+    return found
+
+
+def _record(state: Path, begun: Begun) -> Path:
+    path = state / "sessions" / f"{begun.id}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(begun.model_dump_json(indent=1))
+    temporary.replace(path)
+    return path
+
+
+def measure_all(
+    bench: Bench, plan: Plan, server: str, work: Sequence[Work], *, budget_minutes: float | None = None
+) -> Measured:
+    """Finish what an earlier job left, then do `work`, until the budget is used up.
+
+    A release that cannot be fetched or verified is left out and named in `incomplete`; the others are measured.
+    """
+    measured = Measured()
+    started = time.monotonic()
+
+    def left() -> float | None:
+        if budget_minutes is None:
+            return None
+        return budget_minutes * SECONDS_A_MINUTE - (time.monotonic() - started)
+
+    for begun in unfinished(bench.state):
+        bench.say(f"resuming the session {begun.id}")
+        _run(bench, begun, measured, left())
+    for item in work:
+        candidates = _still_wanted(bench, item, server)
+        fetched = _fetch(bench, (*candidates, item.control), measured)
+        if item.control.version not in fetched:
+            continue
+        ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
+        if ready:
+            item = Work(item.measure, item.config, item.line, ready, fetched[item.control.version], item.again)
+            _run(bench, begin(plan, server, item, datetime.now(UTC)), measured, left())
+    return measured
+
+
+def _still_wanted(bench: Bench, work: Work, server: str) -> list[Release]:
+    """Candidates that the sessions resumed just now have not given enough blocks; a confirmation wants all of its."""
+    if work.again:
+        return list(work.candidates)
+    measure = work.measure
+    measured = bench.store.measured(measure.dbms, work.config, measure.benchmark, measure.lane, server)
+    return [release for release in work.candidates if measured.get(release.version, 0) < measure.blocks]
+
+
+def _fetch(bench: Bench, releases: Iterable[Release], measured: Measured) -> dict[str, Release]:
+    """Releases by version, verified and unpacked, their pins in the history."""
+    fetched: dict[str, Release] = {}
+    for release in releases:
+        if release.version in fetched:
+            continue
+        try:
+            fetched[release.version] = bench.catalogue.fetch(release.dbms, release.version).release
+        except ReleaseError as error:
+            measured.incomplete.append(str(error))
+            continue
+        bench.store.pin_release(fetched[release.version])
+    return fetched
+
+
+def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None) -> None:
+    plan = session_of(bench, begun)
+    record = _record(bench.state, begun)
+    finished = bench.store.block_ids(begun.id)
+    stored = next((s for s in bench.store.sessions() if s.id == begun.id), None)
+
+    def sink(session: Session, run: Run, block: Block) -> None:
+        bench.store.append_session(session)
+        bench.store.append_run(run)
+        bench.store.append_block(block)
+        if bench.sink:
+            bench.sink(session, run, block)
+        if block.status == "ok":
+            measured.releases[run.release.name] = None
+
+    outcome = run_session(
+        plan,
+        bench.catalogue,
+        sink,
+        configs=bench.configs,
+        state=bench.state,
+        finished=finished,
+        session=stored,
+        on_event=bench.on_event,
+        budget_s=budget_s,
+    )
+    measured.add(outcome, begun.work)
+    if not outcome.stopped:
+        record.unlink()

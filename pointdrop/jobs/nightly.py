@@ -1,0 +1,95 @@
+"""The main job: measure what is new, detect, confirm suspects, file, draw.
+
+    discover -> measure -> detect -> confirm -> detect -> file -> draw
+
+Each part stands on the history alone, so a job that was killed anywhere is simply run again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from alerts import load_settings as load_alert_settings
+from alerts import sync
+from alerts.trackers import Tracker
+from history.model import Finding
+from pointdrop.jobs.confirm import confirmations, suspects
+from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
+from pointdrop.jobs.summary import Summary, count_findings
+from reports import build
+from reports.settings import load_settings as load_report_settings
+from runners.settings import Plan
+
+SECONDS_A_MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Night:
+    """What one night is told."""
+
+    plan: Plan
+    server: str
+    tracker: Tracker
+    site: Path
+    confirm: bool = True
+
+
+def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
+    """Run the whole job on this machine.
+
+    Raises HostBusy when another job measures here, BadSettings for a plan that cannot be used; what could not be done
+    is in the summary's `incomplete`.
+    """
+    began = time.monotonic()
+    measured = measure_all(
+        bench,
+        night.plan,
+        night.server,
+        planned(bench, night.plan, night.server, dbms),
+        budget_minutes=night.plan.budget_minutes,
+    )
+    bench.say("looking for changes")
+    findings = run_detection(bench.store, load_detector_settings(bench.configs))
+    if night.confirm:
+        findings = _confirmed(bench, night, findings, measured, began)
+    report = sync(bench.store, night.tracker, load_alert_settings(bench.configs / "alerts.toml"))
+    bench.say("drawing the site")
+    build(bench.store, night.site, load_report_settings(bench.configs))
+    return Summary(
+        plan=night.plan.name,
+        releases=tuple(measured.releases),
+        blocks=measured.done,
+        noisy=measured.noisy,
+        failed=measured.failed,
+        series=sum(1 for _ in bench.store.series()),
+        findings=count_findings(findings),
+        issues=dict(report.counts),
+        incomplete=(*measured.incomplete, *report.refused, *report.failed, *bench.catalogue.warnings),
+        minutes=(time.monotonic() - began) / SECONDS_A_MINUTE,
+        history=str(bench.store.url),
+        site=night.site,
+        issues_at=_place(bench, night.tracker),
+    )
+
+
+def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Measured, began: float) -> list[Finding]:
+    """Measure suspects again beside their predecessors, and detect with what that showed."""
+    here = [suspect for suspect in suspects(findings) if suspect.server == night.server]
+    known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in here}}
+    work = confirmations(here, night.plan, known)
+    if not work:
+        return findings
+    bench.say(f"measuring {len(work)} suspects again, beside their predecessors")
+    budget = night.plan.budget_minutes
+    left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
+    again = measure_all(bench, night.plan, night.server, work, budget_minutes=left)
+    measured.merge(again)
+    return run_detection(bench.store, load_detector_settings(bench.configs))
+
+
+def _place(bench: Bench, tracker: Tracker) -> str:
+    return str(bench.state / "issues") if tracker.name == "files" else tracker.name
