@@ -6,7 +6,7 @@ time,commit,throughput,latency
 ```
 
 Attribute columns are `time`, `commit`, `branch`, and the words of the project (`dbms`, `line`, `version`, `server`,
-`config`, `benchmark`); a metric column is `METRIC` or `TEST METRIC`, as `history export --format otava` writes it. A
+`config`, `benchmark`); a metric column is `METRIC` or `TEST|METRIC`, as `history export --format otava` writes it. A
 row without a version is of the commit; its line is `main` unless `--line` names another. An empty cell is no value.
 """
 
@@ -78,7 +78,7 @@ def _row(line: int, cells: dict[str, str], about: About) -> Parsed:
         for column, text in cells.items():
             if column in ATTRIBUTES or not text.strip():
                 continue
-            test, _, metric = column.rpartition(" ")
+            test, _, metric = column.rpartition("|")
             yield Figure(
                 line,
                 version,

@@ -1,0 +1,23 @@
+"""`pointdrop.run/1`: everything that was measured, for another history. `history import` takes it back unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from history.interchange import HEADER, line_of_record
+from history.store import Store
+
+
+def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
+    """The header, then each session that has a wanted run, its runs, their blocks. Also blocks that do not count."""
+    yield HEADER
+    sessions = {one.id: one for one in store.sessions()}
+    told: set[str] = set()
+    names = ("dbms", "line", "server", "config", "benchmark")
+    for run in store.runs(**{name: wanted.get(name) for name in names}):
+        if run.session_id not in told:
+            told.add(run.session_id)
+            yield line_of_record(sessions[run.session_id])
+        yield line_of_record(run)
+        for block in store.blocks(run.id):
+            yield line_of_record(block)

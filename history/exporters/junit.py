@@ -1,0 +1,48 @@
+"""JUnit XML: a suite a line, server, config and benchmark, a case a test and metric, failed where a regression stands.
+
+A case fails when the newest detection has a finding of kind `regression` that moved the series for the worse and is
+confirmed or provisional; the message names the two releases and the change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from history.model import MAJORS, Finding, Move, Series
+
+TIERS = ("confirmed", "provisional")
+
+
+def document(series: Iterable[Series], findings: Iterable[Finding]) -> str:
+    """The XML, with its declaration."""
+    moved: dict[str, tuple[Finding, Move]] = {}
+    for finding in findings:
+        if finding.kind == "regression" and finding.tier in TIERS:
+            for move in finding.moves:
+                if move.direction == "regression":
+                    moved[move.key.id] = (finding, move)
+    suites: dict[str, list[Series]] = defaultdict(list)
+    for one in series:
+        if one.key.line != MAJORS:
+            suites[one.key.id.rsplit("|", 2)[0]].append(one)
+    root = Element("testsuites", name="pointdrop")
+    for name, members in suites.items():
+        failed = sum(one.key.id in moved for one in members)
+        suite = SubElement(root, "testsuite", name=name, tests=str(len(members)), failures=str(failed))
+        for one in members:
+            case = SubElement(suite, "testcase", classname=name, name=clean(f"{one.key.test} {one.key.metric}"))
+            if one.key.id in moved:
+                finding, move = moved[one.key.id]
+                message = f"{finding.previous} -> {finding.release}: {move.change_pct:+.1f} %"
+                SubElement(case, "failure", type=finding.kind, message=message).text = clean(
+                    "\n".join(finding.evidence)
+                )
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def clean(text: str) -> str:
+    """Text without the control characters that XML forbids."""
+    return "".join(letter for letter in text if letter in "\t\n" or ord(letter) >= 0x20)

@@ -1,0 +1,33 @@
+"""OpenMetrics 1.0 text: one gauge, `pointdrop_level`, with the series as labels, each line's newest release.
+
+```
+# TYPE pointdrop_level gauge
+pointdrop_level{dbms="mysql",line="8.0",version="8.0.30",...,metric="qps",unit="/s",better="higher"} 13663.56
+# EOF
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from history.exporters.points import at, level
+from history.model import Series
+
+NAME = "pointdrop_level"
+
+
+def lines(series: Iterable[Series], version: str | None = None) -> Iterator[str]:
+    """An exposition; the last line is `# EOF`."""
+    yield f"# TYPE {NAME} gauge"
+    yield f"# HELP {NAME} Level of a test at one release: geometric mean of its blocks."
+    for one, point in at(series, version):
+        labels = one.key.model_dump() | {"version": point.version, "unit": one.unit, "better": one.better}
+        shown = ",".join(f'{name}="{escape(value)}"' for name, value in labels.items())
+        yield f"{NAME}{{{shown}}} {level(point)!r}"
+    yield "# EOF"
+
+
+def escape(text: str) -> str:
+    """A label value: backslash, quote and newline are escaped."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
