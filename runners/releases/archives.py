@@ -96,8 +96,11 @@ class _Target:
         if not path.is_dir():
             path.mkdir(mode=0o755)
 
-    def file(self, name: str, data: IO[bytes], mode: int | None) -> None:
-        """Write one file; with `mode` None, as in a jar, programs are known by their first bytes."""
+    def file(self, name: str, data: IO[bytes], mode: int | None, modified: float | None = None) -> None:
+        """Write one file; with `mode` None, as in a jar, programs are known by their first bytes.
+
+        The time of change is kept: `make` builds a source's ready-made parts again when they look older than the rest.
+        """
         path = self.place(name)
         if path.is_symlink() or path.exists():
             path.unlink()
@@ -112,6 +115,8 @@ class _Target:
                     )
                 out.write(chunk)
         path.chmod(((mode or 0) & FILE_MODE_MASK) | 0o644)
+        if modified is not None:
+            os.utime(path, (modified, modified))
 
     def symlink(self, name: str, target: str) -> None:
         path = self.place(name)
@@ -158,7 +163,7 @@ def _unpack_tar(
         elif member.isreg():
             data = tar.extractfile(member)
             assert data is not None
-            target.file(name, data, member.mode)
+            target.file(name, data, member.mode, member.mtime)
         elif member.issym():
             target.symlink(name, _link_target(name, member.linkname, root_links))
         elif member.islnk():
