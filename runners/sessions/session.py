@@ -300,8 +300,9 @@ def _measure(bench: _Bench, block: PlannedBlock) -> Block:
         with bench.lock:
             bench.measured_s += result.seconds
             bench.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
-        first = result.measurements[0]
-        bench.tell(TestDone(block, test.name, seen, len(plan.tests), first.metric, first.value))
+        first = result.measurements[0] if test.reported else None
+        shown = (first.metric, first.value) if first else ("", 0.0)
+        bench.tell(TestDone(block, test.name, seen, len(plan.tests), *shown))
 
     with bench.engine(block.run) as engine:
         try:

@@ -10,7 +10,7 @@
     sets = ["42", "32"]
 
 The order of the file is the order in which the tests run. After the last test of the phases `load` and `write` the
-server is settled (flush, vacuum, compact), so that what follows starts from a storage state that does not depend on luck.
+server is settled (flush, vacuum, compact), so that what follows starts from a state that does not depend on luck.
 """
 
 from __future__ import annotations

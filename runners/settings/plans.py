@@ -26,6 +26,7 @@ from pydantic import Field, field_validator, model_validator
 from history.model import Lane
 from runners.errors import BadSettings
 from runners.settings.benchmarks import load_benchmark
+from runners.settings.dbms import load_dbms
 from runners.settings.files import Setting, find, read_model
 from runners.settings.profiles import load_profile
 from runners.settings.servers import load_server
@@ -101,8 +102,8 @@ class Plan(Setting):
 def load_plan(name_or_path: str | Path, configs: Path) -> Plan:
     """The plan of that name below `configs/plans`, or the file itself, with every name in it looked up.
 
-    Raises BadSettings when a server, benchmark, set, test or profile it names does not exist, or when a profile is of
-    the other lane; configs of a DBMS are looked up where they are used.
+    Raises BadSettings when a server, config, benchmark, set, test or profile it names does not exist, or when a profile
+    is of the other lane.
     """
     path = find(name_or_path, configs / "plans")
     plan = read_model(path, Plan)
@@ -114,6 +115,12 @@ def load_plan(name_or_path: str | Path, configs: Path) -> Plan:
             profile = load_profile(measure.profile, configs)
         except BadSettings as error:
             raise BadSettings(f"{path}: measure.{number}: {error}") from error
+        unknown = sorted(set(measure.configs) - (known := load_dbms(measure.dbms, configs).configs).keys())
+        if unknown:
+            raise BadSettings(
+                f"{path}: measure.{number}.configs: {measure.dbms} has no config {', '.join(unknown)}; "
+                f"there are: {', '.join(sorted(known))}"
+            )
         if profile.lane != measure.lane:
             raise BadSettings(
                 f"{path}: measure.{number}.profile: {profile.name} is of the {profile.lane} lane, not {measure.lane}"

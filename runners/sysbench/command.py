@@ -78,7 +78,7 @@ def count_command(
     client: Connection, test: Test, scale: Scale, *, pid: int, warmup: int, events: int, vgdb: str, seed: int
 ) -> list[str]:
     """Run `warmup` + `events` events on one connection, the instructions of the latter counted in process `pid`
-    (-1: in the connection's own)."""
+    (-1: in the connection's own; 0: not at all)."""
     options: dict[str, OptionValue] = {
         "tables": scale.tables,
         "table-size": scale.rows,

@@ -117,6 +117,10 @@ MEASURE = 'name = "p"\nservers = ["local"]\n[[measure]]\ndbms = "postgres"\nprof
         (MEASURE + 'lines = ["17"]\nversions = ["17.2"]', r"only one of lines, newest_lines and versions"),
         (MEASURE.replace('"local"', '"lokal"'), r"servers/lokal\.toml: no such file; there are: local, medium, small"),
         (MEASURE.replace('"quick"', '"quik"'), r"no profile 'quik'; there are: full, instructions, quick, standard"),
+        (
+            MEASURE + 'configs = ["sync9"]',
+            r"measure\.0\.configs: postgres has no config sync9; there are: base, default",
+        ),
         (MEASURE.replace("postgres", "oracle"), r"measure\.0\.dbms: Input should be 'postgres'"),
     ],
 )
