@@ -28,12 +28,13 @@ from alerts.words import (
     issue_title,
     leads,
     listing,
+    metric_place,
     metric_words,
     middle,
     percent,
     signed,
 )
-from history.model import Finding
+from history.model import Finding, GroupSummary
 
 #: GitHub takes 65,536 characters; the rest is for people's notes below the text and for multi-byte bars. In bytes.
 BODY_BUDGET = 60_000
@@ -78,9 +79,7 @@ def render(subject: Subject, context: Context, settings: AlertSettings, also: tu
     values = {
         "first_sentence": _first_sentence(finding, lead),
         "second_sentence": _second_sentence(finding, lead),
-        "groups": sorted(
-            finding.groups, key=lambda g: (-(g.moved > 0), -abs(g.median_pct), g.server, g.metric, g.group)
-        )[:GROUP_ROWS],
+        "groups": _group_rows(finding, lead)[:GROUP_ROWS],
         "sparklines": fenced(sparkline_lines(context.moved, context.releases, finding.release)),
         "evidence": finding.evidence,
         "warnings": finding.warnings,
@@ -161,6 +160,22 @@ def _missing(finding: Finding, context: Context, lead: Headline | None) -> tuple
     return tuple(name for name, there in have.items() if not there)
 
 
+def _group_rows(finding: Finding, lead: Headline) -> list[GroupSummary]:
+    """Groups that moved first, then by metric, the headline's first, then by how much."""
+    return sorted(
+        finding.groups,
+        key=lambda g: (
+            g.moved == 0,
+            g.metric != lead.metric,
+            metric_place(g.metric),
+            g.metric,
+            g.server,
+            -abs(g.median_pct),
+            g.group,
+        ),
+    )
+
+
 def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     """What and how much."""
     words = metric_words(lead.metric)
@@ -218,7 +233,7 @@ def _suspects(finding: Finding, settings: AlertSettings) -> Markdown:
         f"{code(finding.release)} the first at the new one"
     )
     if finding.unmeasured:
-        text += f"; not measured in between, and as suspect: {listing([code(v) for v in finding.unmeasured])}."
+        text += f"; not measured in between, and just as suspect: {listing([code(v) for v in finding.unmeasured])}."
     else:
         text += ", and no known release lies between them."
     pattern = settings.links.source.get(finding.dbms)

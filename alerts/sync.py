@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import Field
 
-from alerts.changes import Change
+from alerts.changes import Change, carried
 from alerts.errors import IssueGone, TrackerUnavailable
 from alerts.hearing import Heard, hear
 from alerts.marker import with_notes
@@ -95,6 +95,7 @@ def sync(
         observed = observe(store, tracker, settings, now, more=tracker.look_again())
         changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     done, problems = _carry_out_all(changes, store, tracker, log)
+    _relink(observed, store, tracker)
     urls = {one.key: one.url for one in done if one.url}
     where = os.environ if environment is None else environment
     silent = notify(settings.webhooks, observed.world, urls, store.events, log.record, where, log.now)
@@ -205,6 +206,14 @@ def _link(store: HasFindings, tracker: Tracker, keys: Iterable[str], number: int
         links = [link for link in store.links(key) if link.tracker == tracker.name]
         if not links or links[-1].number != number:
             store.append_link(IssueLink(key=key, tracker=tracker.name, number=number, url=url))
+
+
+def _relink(observed: Observed, store: HasFindings, tracker: Tracker) -> None:
+    """Every finding points to its issue, also after the older of two was kept, or a machine stopped in between."""
+    for subject in observed.world.subjects:
+        issue = observed.world.issues.get(subject.key)
+        if issue is not None:
+            _link(store, tracker, carried(subject), issue.number, issue.url)
 
 
 def close_duplicates(store: HasFindings, tracker: Tracker, log: _Log) -> list[Done]:

@@ -129,7 +129,7 @@ def headline(finding: Finding) -> Headline | None:
         return None
     metric = min(
         {move.key.metric for move in moves},
-        key=lambda m: (-sum(move.key.metric == m for move in moves), _place(m), m),
+        key=lambda m: (-sum(move.key.metric == m for move in moves), metric_place(m), m),
     )
     told = [move for move in moves if move.key.metric == metric]
     counts: dict[str, list[GroupSummary]] = {}
@@ -157,7 +157,8 @@ def headline(finding: Finding) -> Headline | None:
     )
 
 
-def _place(metric: str) -> int:
+def metric_place(metric: str) -> int:
+    """Where a metric stands among those that lead."""
     return LEADING.index(metric) if metric in LEADING else len(LEADING)
 
 
@@ -180,7 +181,7 @@ def issue_title(finding: Finding, lead: Headline) -> str:
 def beside_in_words(finding: Finding, lead: Headline) -> str:
     """The other metrics that moved, `QPS −5.6 % in 32 tests, CPU per operation +5.7 % in 30 tests`; may be empty."""
     told = []
-    for metric in sorted({m.key.metric for m in finding.moves} - {lead.metric}, key=lambda m: (_place(m), m)):
+    for metric in sorted({m.key.metric for m in finding.moves} - {lead.metric}, key=lambda m: (metric_place(m), m)):
         changes = [move.change_pct for move in finding.moves if move.key.metric == metric]
         tests = len({(m.key.server, m.key.config, m.key.test) for m in finding.moves if m.key.metric == metric})
         told.append(f"{metric_words(metric).noun} {signed(median(changes))} in {count(tests, 'test')}")

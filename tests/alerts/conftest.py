@@ -121,10 +121,15 @@ class GitHubPlace:
     def __init__(self, url: str, repository: str, settings: AlertSettings) -> None:
         self.url, self.repository, self.settings = url, repository, settings
         self.person = GitHubPerson(url, repository)
+        self.environment_token = BOT_TOKEN
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"GITHUB_TOKEN": BOT_TOKEN, "GITHUB_REPOSITORY": self.repository, "GITHUB_API_URL": self.url}
+        return {
+            "GITHUB_TOKEN": self.environment_token,
+            "GITHUB_REPOSITORY": self.repository,
+            "GITHUB_API_URL": self.url,
+        }
 
     def tracker(self) -> GitHubTracker:
         account = account_from(self.environment, self.settings.github)

@@ -1,0 +1,254 @@
+"""The text of an issue: golden files by scenario, every required field, the budget, and hostile names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cmarkgfm
+import html5lib
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alerts.context import Context, context_of
+from alerts.errors import IncompleteIssue
+from alerts.render import BODY_BUDGET, REQUIRED, Section, address, render, slug, within_budget
+from alerts.safetext import Markdown
+from alerts.settings import AlertSettings, Links
+from alerts.subject import Subject, subjects
+from alerts.trackers import Draft
+from history.model import Finding, FunctionChange, Series, SeriesKey
+from tests.alerts.examples import (
+    field_series,
+    finding,
+    group_summaries,
+    history_of,
+    move,
+    series,
+    series_key,
+    step,
+)
+from tests.alerts.test_safetext import GITHUB_LINKS, HOSTILE, outside_code
+
+GOLDEN = Path(__file__).parent / "golden"
+SETTINGS = AlertSettings()
+CHANGES = {"point-query": 3.1, "hot-points": 4.9, "range-covered": 1.2}
+
+
+def issue(
+    one: Finding, *more: Finding, history: list[Series] | None = None, settings: AlertSettings = SETTINGS
+) -> Draft:
+    (subject,) = subjects([one, *more], settings.filing.kinds)
+    known = history if history is not None else [*history_of(one), *field_series("hot-points")]
+    return render(subject, context_of(one, known, settings.text), settings)
+
+
+def throughput_finding() -> Finding:
+    """The time lane: QPS down, CPU up, one release withdrawn in between."""
+    moves = []
+    for test, percent in {"point-query": -5.6, "range-covered": -12.5, "update-index": -2.6, "insert": -4.0}.items():
+        moves.append(
+            move(series_key(test, "qps", dbms="mysql", line="8.0", server="small"), 20_000.0, percent, better="higher")
+        )
+        moves.append(move(series_key(test, "cpu/o", dbms="mysql", line="8.0", server="small"), 0.0006, -percent * 1.02))
+    base = finding("8.0.30", "8.0.28", dbms="mysql", line="8.0", unmeasured=("8.0.29",), functions=False, plans=False)
+    return base.model_copy(update={"moves": tuple(moves), "groups": group_summaries(moves)})
+
+
+MYSQL = ("8.0.26", "8.0.27", "8.0.28", "8.0.30", "8.0.31")
+
+
+def mysql_history(one: Finding) -> list[Series]:
+    return [series(m.key, step(m.before, m.change_pct, 3, MYSQL), MYSQL) for m in one.moves]
+
+
+SCENARIOS: dict[str, Draft] = {
+    "regression-instructions": issue(finding(changes=CHANGES)),
+    "regression-with-improvement": issue(
+        finding(changes=CHANGES), finding(kind="improvement", changes={"insert": 7.0})
+    ),
+    "regression-throughput": issue(throughput_finding(), history=mysql_history(throughput_finding())),
+    "drift": issue(finding("17.6", "17.0", kind="drift", changes=CHANGES, functions=False, plans=False)),
+    "environment": issue(finding(kind="environment", changes=CHANGES, functions=False, plans=False)),
+    "majors": issue(finding("17.5", "17.4", line="majors", changes=CHANGES, functions=False, plans=False)),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_golden(name: str) -> None:
+    draft = SCENARIOS[name]
+    text = f"{draft.title}\n{', '.join(sorted(draft.labels))}\n\n{draft.body}\n"
+    path = GOLDEN / f"{name}.md"
+    assert path.exists() and text == path.read_text(), f"run `python -m tests.alerts.test_render` if {name} is right"
+
+
+def test_every_section_is_there() -> None:
+    body = SCENARIOS["regression-instructions"].body
+    for part in [
+        "<!-- pointdrop:v1 key=postgres/17/17.5/regression -->",
+        "need **3.1 % more instructions** per operation than on `17.4`",
+        "3 of 22 tests",
+        "| server | metric | group | tests moved | median | worst |",
+        "▁▁▁▁▁|██",
+        "**Evidence**",
+        "4 of 4 blocks of 17.5",
+        "`17.4` is the last measured release at the old level",
+        "https://github.com/postgres/postgres/compare/REL_17_4...REL_17_5",
+        "`ExecInterpExpr` | 2,100 | 2,950 | +850",
+        "Seq Scan on sbtest1",
+        "cpu/o    cs/o    r/o     rKB/o   wKB/o   o/s     dbms",
+        "--- relative to first result",
+        "1.04     1.02    1       inf",
+        "**Instructions per operation**",
+        "pointdrop compare postgres@17.4 postgres@17.5",
+        "findings/postgres/17/17.5/regression.html",
+        "`/snooze N`",
+    ]:
+        assert part in body, part
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ({"moves": ()}, "moves"),
+        ({"groups": ()}, "groups"),
+        ({"evidence": ()}, "evidence"),
+        ({"evidence": ("  ",)}, "evidence"),
+        ({"release": "17.9"}, "a result of 17.9"),
+        ({"previous": "17.8"}, "a result of 17.8"),
+    ],
+)
+def test_a_missing_value_refuses_to_file(change: dict[str, object], missing: str) -> None:
+    one = finding(changes=CHANGES)
+    with pytest.raises(IncompleteIssue, match=re.escape(missing)) as raised:
+        hole = one.model_copy(update=change)
+        (subject,) = subjects([hole], SETTINGS.filing.kinds)
+        render(subject, context_of(hole, history_of(one), SETTINGS.text), SETTINGS)
+    assert raised.value.exit_code == 4
+
+
+def test_groups_of_another_metric_are_no_headline() -> None:
+    one = finding(changes=CHANGES)
+    groups = tuple(group.model_copy(update={"metric": "qps"}) for group in one.groups)
+    with pytest.raises(IncompleteIssue, match="headline"):
+        issue(one.model_copy(update={"groups": groups}))
+
+
+def test_no_history_refuses_to_file() -> None:
+    one = finding(changes=CHANGES)
+    subject = Subject(key=one.key, finding=one)
+    with pytest.raises(IncompleteIssue, match="levels of the moved tests"):
+        render(subject, Context(releases=("17.4", "17.5"), moved=()), SETTINGS)
+
+
+def test_what_was_not_measured_has_no_section() -> None:
+    one = finding(changes=CHANGES, functions=False, plans=False)
+    body = issue(one, history=history_of(one)).body
+    for heading in ("Functions whose", "Plans that changed", "cpu/o", "Better at the same"):
+        assert heading not in body
+
+
+def test_a_published_site_is_linked() -> None:
+    settings = AlertSettings(links=Links(site="https://perf.example.org/pg/"))
+    body = issue(finding(changes=CHANGES), settings=settings).body
+    assert "<https://perf.example.org/pg/findings/postgres/17/17.5/regression.html>" in body
+
+
+def test_the_budget_cuts_whole_sections_and_names_them() -> None:
+    functions = tuple(
+        FunctionChange(test="t" * 180, function=f"f{n}" + "x" * 180, before=1.0, after=float(n)) for n in range(400)
+    )
+    settings = AlertSettings.model_validate({"text": {"functions": 400}})
+    one = finding(changes=CHANGES).model_copy(update={"functions": functions})
+    draft = issue(one, settings=settings)
+    assert len(draft.body.encode()) <= BODY_BUDGET
+    assert "Functions whose" not in draft.body and "size of an issue" in draft.body
+    assert "**Repeat it**" in draft.body
+
+
+@given(st.lists(st.tuples(st.text(max_size=300), st.integers(0, 99)), max_size=12), st.integers(400, 3000))
+def test_never_over_budget_and_never_half_a_section(parts: list[tuple[str, int]], budget: int) -> None:
+    sections = [
+        Section("head", Markdown("head"), REQUIRED),
+        *(Section(f"s{n}", Markdown(t), k) for n, (t, k) in enumerate(parts)),
+    ]
+    text = within_budget(sections, budget)
+    assert len(text.encode()) <= budget
+    dropped = [s for s in sections if s.text and s.text not in text]
+    kept = [s for s in sections if s.text and s.text in text]
+    assert all(s.keep < REQUIRED for s in dropped)
+    assert not dropped or min((k.keep for k in kept), default=100) >= 0
+
+
+def test_sections_that_must_stay_and_do_not_fit_are_a_defect() -> None:
+    with pytest.raises(ValueError, match="required sections"):
+        within_budget([Section("a", Markdown("x" * 50), REQUIRED)], 10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_hostile_names_stay_text(test: str, function: str, sentence: str) -> None:
+    """Whoever names a test or a function cannot mention, link, reference or draw anything."""
+    name = test[:150] or "t"
+    key = SeriesKey(
+        dbms="postgres", line="17", server="local", config="c`|", benchmark="sysbench", test=name, metric="insn/o"
+    )
+    one_move = move(key, 1000.0, 3.0).model_copy(update={"group": name})
+    one = finding().model_copy(
+        update={
+            "moves": (one_move,),
+            "groups": group_summaries([one_move]),
+            "functions": (FunctionChange(test=name, function=function, before=1.0, after=2.0),),
+            "evidence": (sentence + " x",),
+            "plans": (),
+            "warnings": (sentence,),
+        }
+    )
+    draft = issue(one, history=history_of(one))
+    assert not re.search(r"[@#`<>\n]", draft.title)
+    ours = draft.body.replace("https://github.com/postgres/postgres/compare/REL_17_4...REL_17_5", "")
+    html = cmarkgfm.github_flavored_markdown_to_html(ours)
+    tags = {
+        element.tag
+        for element in html5lib.parseFragment(html, namespaceHTMLElements=False).iter()
+        if isinstance(element.tag, str)
+    }
+    assert tags <= {
+        "DOCUMENT_FRAGMENT", "p", "strong", "code", "pre", "table", "thead", "tbody", "tr", "th", "td", "ul", "li",
+    }, tags  # fmt: skip
+    # What remains outside code is our own words; the fences are code as well.
+    prose = re.sub(r"<pre>.*?</pre>", "", outside_code(ours), flags=re.DOTALL)
+    assert not GITHUB_LINKS.search(re.sub(r"[0-9,.]+", "", prose)), prose
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("mysql/8.0/8.0.30/regression", "mysql/8.0/8.0.30/regression"),
+        ("a b/../x", "a~20b/~2e~2e/x"),
+    ],
+)
+def test_addresses_are_those_of_the_site(key: str, expected: str) -> None:
+    from reports.addresses import of_finding
+
+    assert address(key) == expected
+    assert of_finding(key) == f"findings/{expected}.html"
+
+
+def test_slugs_are_file_names() -> None:
+    assert slug("mysql/8.0/8.0.30/regression") == "mysql-8.0-8.0.30-regression"
+    assert slug("../../etc/passwd") == "etc-passwd"
+
+
+def test_titles_say_what_where_how_much() -> None:
+    assert SCENARIOS["regression-throughput"].title == (
+        "mysql 8.0.30: writes, point queries and range queries 4.8 % less QPS (4 of 33 tests, small)"
+    )
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for scenario, made in SCENARIOS.items():
+        text = f"{made.title}\n{', '.join(sorted(made.labels))}\n\n{made.body}\n"
+        (GOLDEN / f"{scenario}.md").write_text(text)
