@@ -101,7 +101,9 @@ def parse(content: bytes, about: About) -> Parsed:
             absolute, columns = not text.startswith("--- relative"), [] if "absolute" in text else columns
         elif len(words) > 1 and words[-1] == "dbms":
             columns = words[:-1]
-        elif text and absolute and columns and (words[0][0].isdigit() or words[0][0] in "-."):
+        elif not text:
+            columns = []  # a table ends at an empty line
+        elif absolute and columns:
             try:
                 yield from _row(line_number, words, columns, test, about)
             except InvalidRecord as error:

@@ -1,0 +1,236 @@
+"""The published figures of Small Datum as records of a history, and what is known about them.
+
+Every measured value is one block's; benchmark `insert` for the Insert Benchmark, `sysbench` for the rest. Releases
+carry their source. The labels say which changes a detector should find, the controls where it should find nothing.
+
+>>> len(records()), len(labels()), len(quiet_series())
+(245, 64, 6)
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+from history.interchange import Record
+from history.model import Better, Block, Fingerprint, Measurement, Release, Run, SeriesKey, Session
+from history.versions import line_of
+
+DATA = Path(__file__).parent / "data" / "smalldatum"
+HOST = "small-datum"
+PLAN = "published by Small Datum"
+
+#: Metrics of which more is better; `p50` and `p99` are rates at a percentile of the seconds of a step.
+HIGHER = frozenset({"qps", "ips", "indexed rows/s", "p50", "p99"})
+#: The field's names of what we call otherwise.
+METRICS = {"o/s": "qps"}
+UNITS = {"qps": "/s", "cpupq": "us", "cpu/o": "%", "rKB/o": "KB", "wKB/o": "KB"}
+#: Groups of Insert Benchmark steps, by how their names begin.
+STEP_GROUPS = (
+    ("l.i0", "load"),
+    ("l.x", "index"),
+    ("l.i", "writes"),
+    ("qp", "point queries"),
+    ("q", "range queries"),
+)
+
+#: When the figures of a source were published, by how the source begins.
+PUBLISHED = {
+    "mdcallag.github.io:reports/23_09_18": datetime(2023, 9, 18, tzinfo=UTC),
+    "mdcallag.github.io:reports/24_01_25": datetime(2024, 1, 25, tzinfo=UTC),
+    "Small Datum 2024-04-11": datetime(2024, 4, 11, tzinfo=UTC),
+    "Small Datum 2024-09-24": datetime(2024, 9, 24, tzinfo=UTC),
+}
+#: What the posts say about their servers.
+SERVERS = {
+    "ser4": {"cpu_model": "AMD Ryzen 7 4700U", "cores": "8", "memory_gib": "16", "os": "Ubuntu 22.04"},
+    "small": {"cpu_model": "AMD Ryzen 7 7840HS", "cores": "8", "smt": "off", "memory_gib": "32", "os": "Ubuntu 22.04"},
+    "medium": {
+        "cpu_model": "GCP c2d-highcpu-32",
+        "cores": "16",
+        "smt": "off",
+        "memory_gib": "64",
+        "os": "Ubuntu 22.04",
+    },
+}
+
+
+class Label(NamedTuple):
+    """A change that is known to be there."""
+
+    key: SeriesKey
+    """The series at `version`; `previous` may be of another line."""
+    previous: str
+    version: str
+    direction: str
+    """`regression` or `improvement`."""
+    step_pct: float
+    level_shift_pct: float
+    tier: str
+    """A: a post says so and the data agrees. B: visible in the data."""
+    cause: str
+    source: str
+
+
+class _Row(NamedTuple):
+    key: SeriesKey
+    version: str
+    value: float
+    unit: str
+    workload: str
+    source: str
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    path = DATA / name
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return list(csv.DictReader(StringIO(content.decode("utf-8"), newline="")))
+
+
+def _key(row: dict[str, str], benchmark: str) -> SeriesKey:
+    return SeriesKey(
+        dbms=row["dbms"],
+        line=line_of(row["dbms"], row["version"]),
+        server=row["server"],
+        config=row["config"],
+        benchmark="insert" if benchmark.startswith("ibench") else benchmark,
+        test=row["test"],
+        metric=METRICS.get(row["metric"], row["metric"]),
+    )
+
+
+def _rows() -> Iterator[_Row]:
+    for row in _table("insert_benchmark.csv.gz"):
+        workload = row["benchmark"]
+        yield _Row(_key(row, workload), row["version"], float(row["value"]), row["unit"], workload, row["source"])
+    for row in _table("config_matrix.csv"):
+        yield _Row(_key(row, "sysbench"), row["version"], float(row["value"]), row["unit"], "sysbench", row["source"])
+
+
+def group_of(benchmark: str, test: str) -> str:
+    """The group of a test: that of its step, or `writes`, which all published sysbench tables are of."""
+    if benchmark != "insert":
+        return "writes"
+    return next(group for prefix, group in STEP_GROUPS if test.startswith(prefix))
+
+
+def _published(source: str) -> datetime:
+    return next(moment for prefix, moment in PUBLISHED.items() if source.startswith(prefix))
+
+
+def _session_name(row: _Row) -> str:
+    """Figures of one report or post on one server were made together."""
+    return f"smalldatum/{_published(row.source):%Y-%m-%d}/{row.key.server}/{row.workload}"
+
+
+def records() -> list[Record]:
+    """Sessions, runs and blocks; the same at every call."""
+    made: dict[str, Record] = {}
+    blocks: dict[str, list[_Row]] = defaultdict(list)
+    for row in _rows():
+        key, session = row.key, _session_name(row)
+        made.setdefault(session, _session(session, row))
+        run = f"{session}/{key.dbms}/{row.version}/{key.config}"
+        made.setdefault(
+            run,
+            Run(
+                id=run,
+                session_id=session,
+                release=Release(
+                    dbms=key.dbms, version=row.version, line=key.line, source=row.source.partition(", ")[0]
+                ),
+                config=key.config,
+                benchmark=key.benchmark,
+                profile="published",
+            ),
+        )
+        blocks[run].append(row)
+    for run, rows in blocks.items():
+        started = _published(rows[0].source)
+        made[f"{run}/1"] = Block(
+            id=f"{run}/1",
+            run_id=run,
+            number=1,
+            started=started,
+            ended=started + timedelta(0),
+            measurements=tuple(_measurement(row) for row in rows),
+        )
+    return list(made.values())
+
+
+def _session(name: str, row: _Row) -> Session:
+    return Session(
+        id=name,
+        host=HOST,
+        server=row.key.server,
+        plan=PLAN,
+        fingerprint=Fingerprint(facts=SERVERS[row.key.server] | {"workload": row.workload}),
+        started=_published(row.source),
+    )
+
+
+def _measurement(row: _Row) -> Measurement:
+    metric = row.key.metric
+    better: Better = "higher" if metric in HIGHER else "lower"
+    return Measurement(
+        test=row.key.test,
+        group=group_of(row.key.benchmark, row.key.test),
+        metric=metric,
+        value=row.value,
+        unit=UNITS.get(metric, row.unit),
+        better=better,
+    )
+
+
+def _keys_by_series() -> dict[tuple[str, str], SeriesKey]:
+    return {
+        (row["series_id"], row["version"]): _key(row, row["benchmark"]) for row in _table("insert_benchmark.csv.gz")
+    }
+
+
+def labels() -> list[Label]:
+    """Known changes, by series."""
+    keys = _keys_by_series()
+    return [
+        Label(
+            key=keys[row["series_id"], row["version"]],
+            previous=row["prev_version"],
+            version=row["version"],
+            direction=row["direction"],
+            step_pct=float(row["step_pct"]),
+            level_shift_pct=float(row["level_shift_pct"]),
+            tier=row["tier"],
+            cause=row["cause"],
+            source=row["source"],
+        )
+        for row in _table("labels_insert_benchmark.csv")
+    ]
+
+
+def quiet_series() -> dict[SeriesKey, str]:
+    """Series in which nothing should be found, with the statement that says so."""
+    first: dict[str, SeriesKey] = {}
+    for (name, _), key in _keys_by_series().items():
+        first.setdefault(name, key)
+    return {first[row["series_id"]]: row["statement"] for row in _table("negative_controls.csv")}
+
+
+def statements() -> list[dict[str, str]]:
+    """Changes that posts state in percent: the columns of `prose_facts.csv`."""
+    return _table("prose_facts.csv")
+
+
+def quotients() -> list[dict[str, str]]:
+    """Published relative QPS: the columns of `relative_qps.csv`."""
+    return _table("relative_qps.csv")
+
+
+def group_summaries() -> list[dict[str, str]]:
+    """Published statistics over groups of tests: the columns of `group_summaries.csv`."""
+    return _table("group_summaries.csv")
