@@ -1,1 +1,6 @@
 """Series to findings: noise, changepoints, confirmation, attribution. Pure: values in, results with warnings out."""
+
+from detector.detection import detect
+from detector.settings import DetectorSettings
+
+__all__ = ["DetectorSettings", "detect"]

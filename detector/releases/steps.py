@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from detector import robust
 from detector.releases import common, noise
@@ -30,6 +30,8 @@ ROUNDS = 3
 LEAST_SHOWS = 0.05
 #: P(this metric moved) from which it is listed.
 LISTED = 0.5
+#: ... nor when its step is less than so many standard errors.
+LEAST_Z = 1.64
 #: Coverage of the intervals.
 COVERAGE = 0.95
 
@@ -57,7 +59,7 @@ class Step:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of `size`."""
-        half = float(stats.t.ppf(0.5 + COVERAGE / 2, self.df)) * self.error
+        half = float(special.stdtrit(self.df, 0.5 + COVERAGE / 2.0)) * self.error
         return self.size - half, self.size + half
 
 
@@ -190,7 +192,7 @@ def _of_series(
                     int(counts[right[0] : right[1]].sum()),
                 )
             )
-        weak = [step for step in steps if step.probability < LISTED or abs(step.size) < floor]
+        weak = [step for step in steps if _weak(step, floor)]
         absent = [place for place in kept if place not in {step.release for step in steps}]
         if absent:
             kept = [place for place in kept if place not in absent]
@@ -199,6 +201,11 @@ def _of_series(
             kept.remove(weakest.release)
         else:
             return steps
+
+
+def _weak(step: Step, floor: float) -> bool:
+    """Whether a step is too unsure, too small, or too near its error to be listed."""
+    return step.probability < LISTED or abs(step.size) < max(floor, LEAST_Z * step.error)
 
 
 def _level(values: Floats, sd: Floats, part: tuple[int, int]) -> tuple[float, float, int] | None:

@@ -1,0 +1,241 @@
+"""Why a boundary is there: the product, or something that only looks like it.
+
+* machine: the control release moved too, or every line measured in the same sessions did, or all tests of a server
+  moved by one and the same amount.
+* epoch: the two sides were measured on hosts set up differently and no control joins them.
+* plan, config, sla: said by who attaches the evidence (`attach`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from history.model import (
+    Cause,
+    Finding,
+    FunctionChange,
+    FunctionCost,
+    Move,
+    PlanChange,
+    Series,
+    StatementPlan,
+)
+
+#: The control explains a move when it shifted by at least this share of it in the same direction.
+CONTROL_SHARE = 0.5
+#: A finding is the machine's when the control explains at least this share of the moves it can speak about.
+EXPLAINED_SHARE = 0.5
+#: All tests move alike: at least so many, so large a share of all, and with so little scatter around the median step.
+ALIKE_TESTS = 8
+ALIKE_SHARE = 0.9
+ALIKE_SPREAD = 0.25
+#: So many functions by the size of their change are kept.
+MOST_FUNCTIONS = 10
+#: A function's change below this many percent of the test's instructions is left out.
+LEAST_FUNCTION_PCT = 0.1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known of the origin of a boundary."""
+
+    cause: Cause
+    evidence: tuple[str, ...]
+
+
+def sessions_at(series: Series, version: str) -> set[str]:
+    """Sessions that measured `version` in `series`."""
+    return {block.session_id for point in series.points if point.version == version for block in point.values}
+
+
+def epochs_at(series: Series, version: str) -> set[str]:
+    """Epochs in which `version` was measured in `series`."""
+    return {block.epoch for point in series.points if point.version == version for block in point.values}
+
+
+def control_shift(series: Series, previous: str, release: str) -> float | None:
+    """Log shift of the control release between the sessions of the two sides; None where it cannot be told.
+
+    0.0 when one session measured both: then the machine was the same.
+    """
+    before, after = sessions_at(series, previous), sessions_at(series, release)
+    if before & after:
+        return 0.0
+    sides = []
+    for sessions in (before, after):
+        values = [v for session in sorted(sessions) for v in series.control.get(session, ()) if v > 0]
+        if not values:
+            return None
+        sides.append(float(np.median(np.log(values))))
+    return sides[1] - sides[0]
+
+
+def origin(
+    moves: Sequence[Move],
+    series: Mapping[str, Series],
+    previous: Mapping[str, str],
+    release: str,
+    tests: Mapping[tuple[str, str, str], int],
+) -> Origin:
+    """The origin of a boundary from its moves; `series`, and the release before it, by series id.
+
+    `tests` counts the tests measured by (server, metric, group).
+    """
+    explained, asked, shifts, epochs, joined = 0, 0, [], 0, 0
+    for move in moves:
+        one = series[move.key.id]
+        left = previous[move.key.id]
+        shift = control_shift(one, left, release)
+        if epochs_at(one, left) and not epochs_at(one, left) & epochs_at(one, release):
+            epochs += 1
+            joined += shift is not None
+        if shift is None or move.before <= 0 or move.after <= 0:
+            continue
+        step = math.log(move.after / move.before)
+        asked += 1
+        shifts.append(shift)
+        if shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step):
+            explained += 1
+    evidence = []
+    if asked:
+        shift_pct = 100.0 * math.expm1(float(np.median(shifts)))
+        if all(shift == 0.0 for shift in shifts):
+            evidence.append("Both sides were measured in one session, so the machine is the same.")
+        else:
+            evidence.append(f"The control release moved by {shift_pct:+.1f} % between the sessions of the two sides.")
+    if asked and explained >= EXPLAINED_SHARE * asked:
+        return Origin("machine", (*evidence, f"That explains {explained} of {asked} moves."))
+    if epochs > len(moves) / 2:
+        if joined < epochs:
+            sentence = "The host was set up differently on the two sides and no control release joins them."
+            return Origin("epoch", (*evidence, sentence))
+        evidence.append("The host was set up differently on the two sides; the control release joins them.")
+    alike = _alike(moves, tests)
+    if alike and not (asked and all(shift == 0.0 for shift in shifts)):
+        return Origin("machine", (*evidence, alike))
+    return Origin("product", tuple(evidence))
+
+
+def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> str:
+    """A sentence when all tests of one server and metric moved by the same amount, which code rarely does."""
+    by_place: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for move in moves:
+        by_place[move.key.server, move.key.metric].append(move.change_pct)
+    for (server, metric), changes in sorted(by_place.items()):
+        measured = sum(count for place, count in tests.items() if place[:2] == (server, metric))
+        if len(changes) < max(ALIKE_TESTS, ALIKE_SHARE * measured):
+            continue
+        middle = float(np.median(changes))
+        scatter = 1.4826 * float(np.median(np.abs(np.array(changes) - middle)))
+        if scatter <= ALIKE_SPREAD * abs(middle) / 2.0:
+            return (
+                f"{len(changes)} of {measured} tests of {server} moved alike in {metric} "
+                f"({middle:+.1f} %, scatter {scatter:.1f} %), which points at the machine or the build."
+            )
+    return ""
+
+
+def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: Sequence[Series]) -> str:
+    """A sentence when every line whose newest boundary lies in the sessions of this one moved with it, else ''.
+
+    `series` are those of the DBMS, of all lines. Three lines at least must be there to say "every".
+    """
+    of_line = [one for one in series if one.key.line == finding.line]
+    after = set().union(*(sessions_at(one, finding.release) for one in of_line)) if of_line else set()
+    before = set().union(*(sessions_at(one, finding.previous) for one in of_line)) if of_line else set()
+    fresh = after - before
+    if not fresh:
+        return ""
+    there: set[str] = set()
+    for one in series:
+        for left, right in zip(one.points, one.points[1:], strict=False):
+            begun = {b.session_id for b in right.values} - {b.session_id for b in left.values}
+            if begun & fresh and {b.session_id for b in right.values} <= begun:
+                there.add(one.key.line)
+    moved = {
+        other.line
+        for other in all_findings
+        if other.dbms == finding.dbms
+        and other.kind == finding.kind
+        and any(sessions_at(one, other.release) & fresh for one in series if one.key.line == other.line)
+    } | {finding.line}
+    if len(there) >= 3 and there <= moved:
+        return f"Every line measured in these sessions moved: {', '.join(sorted(there))}."
+    return ""
+
+
+def attach(
+    finding: Finding,
+    *,
+    functions_before: Mapping[str, Sequence[FunctionCost]] | None = None,
+    functions_after: Mapping[str, Sequence[FunctionCost]] | None = None,
+    plans_before: Mapping[str, Sequence[StatementPlan]] | None = None,
+    plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
+    config_changes: Sequence[str] = (),
+    sla_failures: Sequence[str] = (),
+) -> Finding:
+    """`finding` with what the caller looked up about its two sides, all mappings by test.
+
+    Plans that differ on most of the tests that moved make the cause `plan`, rendered options that differ make it
+    `config`, a step that missed its service level makes it `sla`; a cause that is already not `product` stays.
+    """
+    tests = sorted({move.key.test for move in finding.moves})
+    functions = _functions(tests, functions_before or {}, functions_after or {})
+    plans = _plans(tests, plans_before or {}, plans_after or {})
+    changed = {plan.test for plan in plans}
+    evidence = list(finding.evidence)
+    cause = finding.cause
+    if cause == "product":
+        if sla_failures:
+            cause = "sla"
+        elif config_changes:
+            cause = "config"
+        elif tests and len(changed) > len(tests) / 2:
+            cause = "plan"
+    if plans:
+        evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
+    evidence += [f"Options differ: {change}" for change in config_changes]
+    evidence += [f"Service level missed: {failure}" for failure in sla_failures]
+    return finding.model_copy(
+        update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}
+    )
+
+
+def _functions(
+    tests: Sequence[str], before: Mapping[str, Sequence[FunctionCost]], after: Mapping[str, Sequence[FunctionCost]]
+) -> tuple[FunctionChange, ...]:
+    """The functions whose cost changed most, over all tests that have both sides."""
+    changes = []
+    for test in tests:
+        if not before.get(test) or not after.get(test):
+            continue
+        left, right = ({cost.function: cost.insn_per_op for cost in side[test]} for side in (before, after))
+        total = sum(left.values()) or 1.0
+        for function in sorted({*left, *right}):
+            change = FunctionChange(
+                test=test, function=function, before=left.get(function, 0.0), after=right.get(function, 0.0)
+            )
+            if abs(change.after - change.before) >= LEAST_FUNCTION_PCT / 100.0 * total:
+                changes.append(change)
+    changes.sort(key=lambda change: (-abs(change.after - change.before), change.test, change.function))
+    return tuple(changes[:MOST_FUNCTIONS])
+
+
+def _plans(
+    tests: Sequence[str], before: Mapping[str, Sequence[StatementPlan]], after: Mapping[str, Sequence[StatementPlan]]
+) -> tuple[PlanChange, ...]:
+    """Statements whose plan has another shape."""
+    changes = []
+    for test in tests:
+        left, right = ({plan.statement: plan for plan in side.get(test, ())} for side in (before, after))
+        for statement in sorted(left.keys() & right.keys()):
+            if left[statement].digest != right[statement].digest:
+                changes.append(
+                    PlanChange(test=test, statement=statement, before=left[statement].text, after=right[statement].text)
+                )
+    return tuple(changes)

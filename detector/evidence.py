@@ -1,0 +1,75 @@
+"""The sentences of a finding: what speaks for it, how large the noise is, what could have been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from detector.releases.campaign import THROUGHPUT, Campaign
+from detector.releases.kinds import resource_of
+from detector.releases.scan import Scan
+from detector.releases.steps import Reading
+from history.model import Move
+
+#: A common shift smaller than this (log units) is not worth a sentence.
+WORTH_SAYING = 0.003
+
+
+def of_boundary(
+    campaign: Campaign, found: Scan, reading: Reading, release: int, moves: Sequence[Move]
+) -> tuple[str, ...]:
+    """Sentences about one boundary of one campaign; `release` is its index, `moves` those of one direction."""
+    panel = campaign.panel
+    place = f"{campaign.benchmark}, {campaign.config}"
+    sentences = []
+    for server in sorted({move.key.server for move in moves}):
+        tests = {move.key.test for move in moves if move.key.server == server}
+        s = panel.servers.index(server)
+        measured = sum(1 for t in range(len(panel.tests)) if (panel.counts[:, s, t, release] > 0).any())
+        sentences.append(f"{server} ({place}): {len(tests)} of {measured} tests moved.")
+    for metric in sorted({move.key.metric for move in moves}, key=lambda m: (resource_of(m) != "throughput", m)):
+        of_metric = [move for move in moves if move.key.metric == metric]
+        noise = float(np.median([move.noise_pct for move in of_metric]))
+        smallest = float(np.median([move.mde_pct for move in of_metric]))
+        sentences.append(
+            f"{metric}: noise floor {noise:.2g} % from release to release, smallest detectable change {smallest:.2g} %."
+        )
+    both = [move for move in moves if min(move.blocks_before, move.blocks_after) >= 2]
+    if both:
+        sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks on both sides.")
+    else:
+        sentences.append("One block on one side at least: sister tests and metrics carry the evidence.")
+    agreeing = _agreeing(moves)
+    if agreeing:
+        sentences.append(agreeing)
+    for m, metric in enumerate(panel.metrics):
+        for s, server in enumerate(panel.servers):
+            shift = float(reading.shift[m, s, release])
+            if metric == THROUGHPUT and abs(shift) >= WORTH_SAYING:
+                sentences.append(
+                    f"{server}: a shift of {100.0 * np.expm1(shift):+.1f} % common to all quiet tests of "
+                    f"{panel.releases[release]} was taken away first."
+                )
+    return tuple(sentences)
+
+
+def _agreeing(moves: Sequence[Move]) -> str:
+    """How many of the tests that moved in throughput say the same in CPU per operation or instructions."""
+    throughput = {(m.key.server, m.key.test) for m in moves if resource_of(m.key.metric) == "throughput"}
+    cost = {(m.key.server, m.key.test) for m in moves if resource_of(m.key.metric) in ("cpu", "instructions")}
+    if not throughput or not cost:
+        return ""
+    return f"{len(throughput & cost)} of {len(throughput)} tests that moved in throughput moved in CPU cost as well."
+
+
+def of_drift(campaign: Campaign, moves: Sequence[Move], first: str) -> tuple[str, ...]:
+    """Sentences about a slow drift."""
+    tests = {move.key.test for move in moves}
+    worst = max(moves, key=lambda move: abs(move.change_pct))
+    middle = float(np.median([move.change_pct for move in moves]))
+    return (
+        f"{campaign.benchmark}, {campaign.config}: {len(tests)} tests changed slowly since {first}, "
+        f"median {middle:+.1f} %, worst {worst.change_pct:+.1f} % ({worst.key.test}, {worst.key.metric}).",
+        "No single release took most of it; steps that were found are not counted in.",
+    )

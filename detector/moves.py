@@ -1,0 +1,155 @@
+"""Steps on the panel's scale as moves in the metric's unit: levels, percent, interval, direction, sensitivity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from detector.releases.campaign import Campaign
+from detector.releases.kinds import NO_EVIDENCE, kind_of, resource_of
+from detector.releases.scan import Scan
+from detector.releases.steps import Reading, Step
+from detector.sensitivity import smallest_detectable
+from history.model import Direction, Move, Series
+
+#: Which of a test's metrics says whether it got better or worse, first first.
+RANK = ("throughput", "instructions", "cpu")
+
+#: A level of a series with zeros is zero when it is no more than this share of the offset that stands for zero.
+ZERO = 1e-3
+#: The log of no level is taken to be larger, so that it stays a number.
+LARGEST_LOG = 700.0
+
+
+def moves_of(campaign: Campaign, found: Scan, reading: Reading, probability: float) -> dict[int, list[Move]]:
+    """The moves of a campaign by release (index into the panel's), each list sorted by series."""
+    quality = q_values([step.probability for step in reading.steps])
+    moves: dict[int, list[Move]] = {}
+    for step, q in zip(reading.steps, quality, strict=True):
+        series = campaign.series.get((step.metric, step.server, step.test))
+        if series is not None and resource_of(series.key.metric) != NO_EVIDENCE:
+            moves.setdefault(step.release, []).append(_move(campaign, found, reading, series, step, q, probability))
+    return {release: sorted(moves[release], key=lambda move: move.key.id) for release in sorted(moves)}
+
+
+def q_values(probabilities: Sequence[float]) -> list[float]:
+    """For each, the expected share of false ones among all at least as probable (Bayesian false discovery rate).
+
+    >>> [round(q, 3) for q in q_values([0.9, 1.0, 0.8])]
+    [0.05, 0.0, 0.1]
+    """
+    order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
+    found = [0.0] * len(order)
+    wrong = 0.0
+    for place, i in enumerate(order, start=1):
+        wrong += 1.0 - probabilities[i]
+        found[i] = wrong / place
+    return found
+
+
+def raw_level(campaign: Campaign, place: tuple[int, int, int], level: float) -> float:
+    """A level of the panel's scale in the unit of the metric."""
+    scale = float(campaign.panel.scale[place])
+    if campaign.panel.linear[place]:
+        return level * scale
+    value = math.exp(min(level, LARGEST_LOG))
+    return value - scale if value - scale > ZERO * scale else 0.0
+
+
+def percent(before: float, after: float) -> float:
+    """Change relative to the size of `before`; from zero, relative to `after`.
+
+    >>> percent(200.0, 150.0), percent(0.0, 0.077), percent(-4.0, -2.0)
+    (-25.0, 100.0, 50.0)
+    """
+    base = abs(before) or abs(after)
+    return 100.0 * (after - before) / base if base else 0.0
+
+
+def _move(
+    campaign: Campaign, found: Scan, reading: Reading, series: Series, step: Step, q: float, probability: float
+) -> Move:
+    place = (step.metric, step.server, step.test)
+    before, after = raw_level(campaign, place, step.before), raw_level(campaign, place, step.after)
+    low, high = (percent(before, raw_level(campaign, place, step.before + end)) for end in step.interval)
+    change = percent(before, after)
+    noise = float(reading.noise[place])
+    warnings = []
+    if before == 0.0:
+        warnings.append("from zero: the percentage is of the new level")
+    if campaign.panel.linear[place]:
+        warnings.append("the series has negative values; changes are relative to the level before")
+    if min(step.blocks_before, step.blocks_after) < 2:
+        side = "before" if step.blocks_before < 2 else "after"
+        warnings.append(f"one block {side} the boundary")
+    kind = kind_of(campaign.panel.metrics[step.metric])
+    mde = smallest_detectable(
+        noise,
+        step.releases_before,
+        step.releases_after,
+        kind.slab,
+        float(found.floor[step.metric]),
+        probability,
+    )
+    return Move(
+        key=series.key,
+        group=series.group,
+        unit=series.unit,
+        better=series.better,
+        before=before,
+        after=after,
+        change_pct=change,
+        low_pct=min(low, high),
+        high_pct=max(low, high),
+        direction=direction(series, change),
+        probability=step.probability,
+        q_value=q,
+        noise_pct=100.0 * math.expm1(noise),
+        mde_pct=100.0 * math.expm1(mde),
+        blocks_before=_blocks(series, campaign, step, before=True),
+        blocks_after=_blocks(series, campaign, step, before=False),
+        warnings=tuple(warnings),
+    )
+
+
+def _blocks(series: Series, campaign: Campaign, step: Step, *, before: bool) -> int:
+    """Blocks of the nearest measured release on one side of the boundary."""
+    measured = [(campaign.panel.releases.index(point.version), len(point.values)) for point in series.points]
+    on_side = [pair for pair in measured if (pair[0] < step.release) == before and pair[1]]
+    if not on_side:
+        return 0
+    return max(on_side)[1] if before else min(on_side)[1]
+
+
+def direction(series: Series, change: float) -> Direction:
+    """Whether a change of `series` is for the better."""
+    if change == 0.0:
+        return "change"
+    return "improvement" if (change > 0) == (series.better == "higher") else "regression"
+
+
+def verdict_of(moves: Sequence[Move]) -> Direction:
+    """Direction of one test on all servers: that of its throughput, else instructions, else CPU, else most of the rest.
+
+    A test that does fewer reads an operation and yet loses throughput has got worse.
+    """
+    for resource in RANK:
+        of_resource = [move for move in moves if resource_of(move.key.metric) == resource]
+        if of_resource:
+            return _majority(of_resource)
+    return _majority(list(moves))
+
+
+def _majority(moves: Sequence[Move]) -> Direction:
+    balance = sum((move.direction == "regression") - (move.direction == "improvement") for move in moves)
+    if balance:
+        return "regression" if balance > 0 else "improvement"
+    largest = max(moves, key=lambda move: abs(move.change_pct))
+    return largest.direction
+
+
+def median_pct(moves: Sequence[Move]) -> float:
+    """Median change of several moves."""
+    return float(np.median([move.change_pct for move in moves]))

@@ -1,0 +1,39 @@
+"""What the detector is told: the metrics, and how sure it has to be."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from history.model import Metric
+
+#: Part of the settings' digest; raised when the same settings give other findings.
+ALGORITHM = 1
+
+
+class DetectorSettings(BaseModel):
+    """Thresholds of detection; the defaults are those that `docs/detector.md` reports figures for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics: dict[str, Metric] = Field(default_factory=dict)
+    """By name: unit, better-direction and smallest change of each metric that is known."""
+    probability: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.62
+    """P(a change) from which a test is taken to have changed at a release."""
+    drift_pct: Annotated[float, Field(gt=0.0)] = 3.0
+    """Accumulated change since the line's first release, beyond the steps found, that is worth a finding."""
+    confirm_z: Annotated[float, Field(gt=0.0)] = 2.6
+    """How many standard errors apart two releases must stand, measured side by side, to be different."""
+
+    def smallest_change(self, metric: str) -> float | None:
+        """Relative change of `metric` below which none counts; None where the metric is not configured."""
+        known = self.metrics.get(metric)
+        return None if known is None else known.smallest_change_pct / 100.0
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits that name these settings and the algorithm."""
+        text = f"{ALGORITHM}:{self.model_dump_json()}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
