@@ -35,10 +35,14 @@ class Meter:
         """From now on `client_cpu_s` is of this process."""
         self._client_pid = pid
 
+    def pids(self) -> list[int]:
+        """The server and its children now."""
+        return process_tree(self._server_pid)
+
     def read(self) -> Reading:
         """All counters now."""
         stat = _text(_PROC / "stat") or ""
-        pids = process_tree(self._server_pid)
+        pids = self.pids()
         return Reading(
             at_s=time.monotonic(),
             cpu=parse_cpu(stat, ticks_per_s=self._ticks_per_s),

@@ -13,6 +13,7 @@ from runners.errors import WorkloadFailed
 from runners.instructions import Counter
 from runners.instructions.valgrind import TOP_FUNCTIONS
 from runners.meters import Meter, Noise, Reading, foreign_noise, per_operation
+from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import directory_bytes
 from runners.sessions.planning import test_seconds
 from runners.settings import Profile, Scale, Test
@@ -86,35 +87,48 @@ class TimeLane:
         warmup, seconds = self.profile.warmup_s, test_seconds(test, self.profile)
         meter = Meter(engine.server_pid, engine.data)
         readings: list[Reading] = []
+        perf, rates = PerfStat(supported_events()), dict[str, float]()
 
         def on_second(second: Second) -> None:
             if warmup <= second.at_s < warmup + seconds:
+                if not readings:
+                    perf.start(meter.pids())
                 readings.append(meter.read())
 
+        def on_wake() -> None:
+            readings.append(meter.read())
+            rates.update(perf.stop())
+
         command = run_command(engine.connection, test, self.scale, seconds=seconds, warmup_s=warmup, seed=seed)
-        text = run_sysbench(
-            engine.account.command(command),
-            deadline_s=warmup + seconds + GRACE_S,
-            on_start=meter.watch_client,
-            on_second=on_second,
-            wake_at_s=warmup + seconds - LAST_READING_BEFORE_END_S,
-            on_wake=lambda: readings.append(meter.read()),
-        )
+        try:
+            text = run_sysbench(
+                engine.account.command(command),
+                deadline_s=warmup + seconds + GRACE_S,
+                on_start=meter.watch_client,
+                on_second=on_second,
+                wake_at_s=warmup + seconds - LAST_READING_BEFORE_END_S,
+                on_wake=on_wake,
+            )
+        finally:
+            perf.stop()
         report = parse_report(text)
         if not report.queries:
             raise WorkloadFailed(f"{test.name} executed no statement in {seconds} s")
-        return self._result(engine, test, report, readings, seconds)
+        return self._result(engine, test, report, readings, rates)
 
-    def _result(self, engine: Engine, test: Test, report: Report, readings: list[Reading], seconds: int) -> TestResult:
+    def _result(
+        self, engine: Engine, test: Test, report: Report, readings: list[Reading], events: dict[str, float]
+    ) -> TestResult:
         operations = operations_of(test, report.queries, report.events, self.scale)
         rate = operations / report.seconds_measured
         values = {"qps": rate}
-        result = TestResult(seconds=float(seconds))
+        result = TestResult(seconds=float(test_seconds(test, self.profile)))
         if len(readings) >= 2:
             values |= per_operation(readings[0], readings[-1], rate)
             result.noise = foreign_noise(readings[0], readings[-1])
         else:
             result.warnings.append(f"{test.name}: too short for the meters; it has throughput only")
+        values |= {EVENTS[event]: count / rate for event, count in events.items()}
         values["dbgb"] = directory_bytes(engine.data) / GB
         result.measurements = measurements(test, values, self.metrics, round(operations))
         per_statement = operations / report.queries
