@@ -1,0 +1,176 @@
+"""The catalogue: what is known, what is trusted, and what happens when bytes are not what they were."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.releases import (
+    Catalogue,
+    DigestMismatch,
+    NotRunnable,
+    SourceUnavailable,
+    UnknownRelease,
+    Unverifiable,
+    commit_pins,
+    pins_for,
+    verify,
+)
+from tests.runners.releases.vendorsite import Site
+
+
+def states(catalogue: Catalogue) -> dict[str, str]:
+    return {one.release.version: one.state for one in catalogue.list("mariadb")}
+
+
+def test_discovery_lists_everything_in_the_dbms_own_order(catalogue: Catalogue) -> None:
+    found = catalogue.discover("mariadb")
+    assert [release.version for release in found] == ["10.11.5", "10.11.9", "11.4.3"]
+    assert [release.line for release in found] == ["10.11", "10.11", "11.4"]
+    assert str(found[0].released) == "2023-08-14"
+    assert set(states(catalogue).values()) == {"new"}
+    assert catalogue.warnings == []
+
+
+def test_a_fetched_release_is_pinned_unpacked_and_runs(catalogue: Catalogue) -> None:
+    installed = catalogue.fetch("mariadb", "10.11.9")
+    done = subprocess.run(installed.command("mariadbd"), capture_output=True, text=True, check=True)
+    assert "10.11.9-MariaDB" in done.stdout
+    assert states(catalogue)["10.11.9"] == "pinned"
+    assert len(installed.release.digest) == 64
+    assert installed.release.build == "tarball"
+    assert not any(path.stat().st_mode & 0o022 for path in installed.prefix.rglob("*"))
+    [pin] = catalogue.new_pins("mariadb")
+    assert pin.sha256 == installed.release.digest
+    assert pin.upstream.startswith("sha512:")
+    assert str(pin.released) == "2024-08-08"
+
+
+def test_the_second_fetch_asks_nobody(catalogue: Catalogue, site: Site) -> None:
+    first = catalogue.fetch("mariadb", "10.11.9")
+    asked = len(site.asked)
+    assert catalogue.fetch("mariadb", "10.11.9") == first
+    assert len(site.asked) == asked
+
+
+def test_offline_uses_what_is_cached_and_says_what_is_not(catalogue: Catalogue, project: Path, tmp_path: Path) -> None:
+    catalogue.discover("mariadb")
+    fetched = catalogue.fetch("mariadb", "10.11.9")
+    offline = Catalogue(project, tmp_path / "state", offline=True)
+    assert [release.version for release in offline.discover("mariadb")] == ["10.11.5", "10.11.9", "11.4.3"]
+    assert offline.fetch("mariadb", "10.11.9").prefix == fetched.prefix
+    with pytest.raises(SourceUnavailable, match=r"pointdrop releases fetch mariadb 10\.11\.5"):
+        offline.fetch("mariadb", "10.11.5")
+
+
+def test_offline_unpacks_again_from_the_archives_it_has(catalogue: Catalogue, project: Path, tmp_path: Path) -> None:
+    prefix = catalogue.fetch("mariadb", "10.11.9").prefix
+    catalogue.close()
+    subprocess.run(["rm", "-rf", f"{prefix}", f"{prefix}.json"], check=True)
+    assert Catalogue(project, tmp_path / "state", offline=True).fetch("mariadb", "10.11.9").find("mariadbd")
+
+
+def test_other_bytes_than_the_pinned_ones_abort_with_both_values(
+    catalogue: Catalogue, project: Path, site: Site, tmp_path: Path
+) -> None:
+    pins = pins_for(catalogue, "mariadb", ["10.11.9"])
+    commit_pins(project, "mariadb", pins)
+    site.mariadb({"10.11.9": "2024-08-09", "11.4.3": "2024-08-08"})
+    path = next(path for path in site.routes if path.endswith("10.11.9-linux-systemd-x86_64.tar.gz"))
+    site.routes[path].body += b"\0" * 512  # somebody made the archive again, and its checksum too
+    api = json.loads(site.routes["/rest-api/mariadb/10.11.9/"].body)
+    sums = api["release_data"]["10.11.9"]["files"][1]["checksum"]
+    sums["sha512sum"] = hashlib.sha512(site.routes[path].body).hexdigest()
+    site.routes["/rest-api/mariadb/10.11.9/"].body = json.dumps(api).encode()
+
+    elsewhere = Catalogue(project, tmp_path / "another")
+    with pytest.raises(DigestMismatch) as caught:
+        elsewhere.fetch("mariadb", "10.11.9")
+    assert caught.value.exit_code == 2
+    assert str(pins[0].sha256) in str(caught.value)
+    assert caught.value.found in str(caught.value) and caught.value.found != pins[0].sha256
+    assert not list((tmp_path / "another" / "cache").glob("prefixes/*"))
+    assert verify(catalogue, "mariadb", "10.11.9") == []
+    [problem] = verify(catalogue, "mariadb", "10.11.9", again=True)
+    assert caught.value.found in problem
+
+
+def test_withdrawn_and_not_runnable_are_refused_with_the_reason(catalogue: Catalogue, project: Path) -> None:
+    catalogue.discover("mariadb")
+    commit_pins(project, "mariadb", pins_for(catalogue, "mariadb", ["10.11.5"], withdrawn="loses rows"))
+    commit_pins(project, "mariadb", pins_for(catalogue, "mariadb", ["11.4.3"], not_runnable="needs a newer kernel"))
+    assert states(catalogue) == {"10.11.5": "withdrawn", "10.11.9": "new", "11.4.3": "not_runnable"}
+    with pytest.raises(NotRunnable, match="withdrawn: loses rows"):
+        catalogue.fetch("mariadb", "10.11.5")
+    with pytest.raises(NotRunnable, match="cannot run: needs a newer kernel"):
+        catalogue.fetch("mariadb", "11.4.3")
+    assert (project / "dbms" / "mariadb" / "releases.toml").read_text().startswith("# kept")
+
+
+def test_an_unknown_release_names_its_neighbours(catalogue: Catalogue) -> None:
+    with pytest.raises(UnknownRelease, match=r"10\.11\.5, 10\.11\.9"):
+        catalogue.fetch("mariadb", "10.11.7")
+    with pytest.raises(UnknownRelease, match="no DBMS 'oracle'"):
+        catalogue.list("oracle")
+
+
+def test_a_release_that_is_gone_from_its_source_is_marked(
+    catalogue: Catalogue, project: Path, site: Site, tmp_path: Path
+) -> None:
+    commit_pins(project, "mariadb", pins_for(catalogue, "mariadb", ["10.11.5"]))
+    site.mariadb({"10.11.9": "2024-08-08"})
+    other = Catalogue(project, tmp_path / "another")
+    other.discover("mariadb")
+    assert states(other) == {"10.11.5": "gone", "10.11.9": "new"}
+    catalogue.discover("mariadb")
+    assert states(catalogue)["10.11.5"] == "pinned", "what is cached can still be used"
+
+
+def test_an_unreachable_source_is_a_warning_and_its_last_list_is_used(catalogue: Catalogue, site: Site) -> None:
+    catalogue.discover("mariadb")
+    site.routes.clear()
+    assert [release.version for release in catalogue.discover("mariadb")] == ["10.11.5", "10.11.9", "11.4.3"]
+    [warning] = catalogue.warnings
+    assert "404" in warning and "mariadb from tarball" in warning
+
+
+def test_changed_files_are_found(catalogue: Catalogue) -> None:
+    installed = catalogue.fetch("mariadb", "10.11.9")
+    program = installed.program("mariadbd")
+    program.parent.chmod(0o755)
+    program.chmod(0o755)
+    program.write_text("#!/bin/sh\n")
+    (installed.prefix / "bin" / "more").write_text("")
+    assert verify(catalogue, "mariadb", "10.11.9") == ["bin/mariadbd was changed", "bin/more was changed"]
+
+
+def test_nothing_is_used_without_a_checksum(catalogue: Catalogue, site: Site) -> None:
+    site.mariadb({"10.11.9": "2024-08-08"}, md5="", sha1="", sha256="", sha512="")
+    with pytest.raises(Unverifiable, match="no checksum"):
+        catalogue.fetch("mariadb", "10.11.9")
+    assert states(catalogue)["10.11.9"] == "new"
+
+
+def _fetch(configs: Path, state: Path, answers: Any) -> None:
+    catalogue = Catalogue(configs, state)
+    answers.put(str(catalogue.fetch("mariadb", "10.11.9").prefix))
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_download_once(project: Path, tmp_path: Path, site: Site) -> None:
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    processes = [context.Process(target=_fetch, args=(project, tmp_path / "state", answers)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    prefixes = {answers.get(timeout=60) for _ in processes}
+    for process in processes:
+        process.join(60)
+    assert len(prefixes) == 1
+    assert sum(path.endswith(".tar.gz") for path, _ in site.asked) == 1

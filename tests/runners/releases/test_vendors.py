@@ -1,0 +1,280 @@
+"""Vendors' sites on a real local server: their pages are understood, and what goes wrong with them is told apart."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.releases import DigestMismatch, SourceUnavailable, Unverifiable
+from runners.releases.sources import KeyEra, Offer, TarballSettings
+from runners.releases.tarball import TarballSource
+from runners.releases.vendors import checksum_beside, choose, mysql_files, mysql_versions
+from runners.releases.web import Web
+from tests.runners.releases.vendorsite import Answer, Site, archive
+
+MYSQL_FILES = (r"mysql-{version}-linux-glibc2\.17-x86_64\.tar\.xz", r"mysql-{version}-linux-glibc2\.12-x86_64\.tar\.xz")
+SERVER = {"bin/mysqld": "#!/bin/sh\necho mysqld\n"}
+
+
+def mariadb(site: Site, folder: Path) -> TarballSource:
+    site.mariadb({"10.11.9": "2024-08-08"})
+    return source(site, folder, "mariadb", "/rest-api/mariadb", (r"mariadb-{version}-linux-systemd-x86_64\.tar\.gz",))
+
+
+def source(site: Site, folder: Path, vendor: Any, address: str, files: tuple[str, ...], **more: Any) -> TarballSource:
+    settings = TarballSettings(
+        name="tarball", kind="tarball", vendor=vendor, address=f"{site.address}{address}", files=files, **more
+    )
+    web = Web(folder / "partial", read_seconds=0.5, first_wait_seconds=0.01)
+    return TarballSource(settings, folder, web, None)
+
+
+def path_of(site: Site) -> str:
+    return next(path for path in site.routes if path.endswith(".tar.gz"))
+
+
+@pytest.fixture
+def into(tmp_path: Path) -> Path:
+    (tmp_path / "into").mkdir()
+    return tmp_path / "into"
+
+
+# --- MariaDB -------------------------------------------------------------------------------------------------
+
+
+def test_mariadb_lists_finished_lines_with_dates_and_is_checked_by_sha512(
+    site: Site, tmp_path: Path, into: Path
+) -> None:
+    tarball = mariadb(site, tmp_path)
+    [offer] = tarball.offers()
+    assert (offer.version, str(offer.released)) == ("10.11.9", "2024-08-08")
+    download = tarball.download(offer, into)
+    body = site.routes[path_of(site)].body
+    assert download.upstream == f"sha512:{hashlib.sha512(body).hexdigest()}"
+    assert download.sha256 == hashlib.sha256(body).hexdigest()
+    assert download.size == len(body)
+    tarball.unpack(download.parts, tmp_path / "tree", tmp_path / "tree")
+    assert (tmp_path / "tree" / "bin" / "mariadbd").is_file()
+
+
+def test_a_wrong_checksum_names_both_values(site: Site, tmp_path: Path, into: Path) -> None:
+    tarball = mariadb(site, tmp_path)
+    site.mariadb({"10.11.9": "2024-08-08"}, sha512="ab" * 64)
+    with pytest.raises(DigestMismatch, match="ab" * 64):
+        tarball.download(Offer("10.11.9", "10.11.9"), into)
+
+
+def test_a_web_page_in_place_of_the_archive_is_said_to_be_one(site: Site, tmp_path: Path, into: Path) -> None:
+    tarball = mariadb(site, tmp_path)
+    site.routes[path_of(site)] = Answer(b"<html>Please log in</html>")
+    with pytest.raises(SourceUnavailable, match=r"no archive.*<html>Please log in"):
+        tarball.download(Offer("10.11.9", "10.11.9"), into)
+
+
+def test_a_missing_archive_and_missing_pages_name_address_and_status(site: Site, tmp_path: Path, into: Path) -> None:
+    tarball = mariadb(site, tmp_path)
+    del site.routes[path_of(site)]
+    with pytest.raises(SourceUnavailable, match=r"/rest-api/mariadb/10\.11\.9/.*gz: the server answers 404"):
+        tarball.download(Offer("10.11.9", "10.11.9"), into)
+    site.routes["/rest-api/mariadb/"] = Answer(b"<html>maintenance</html>")
+    with pytest.raises(SourceUnavailable, match="no 'major_releases'"):
+        tarball.offers()
+
+
+def test_a_truncated_body_is_continued_where_it_broke_off(site: Site, tmp_path: Path, into: Path) -> None:
+    tarball = mariadb(site, tmp_path)
+    answer = site.routes[path_of(site)]
+    answer.cut_at = len(answer.body) // 2
+    tarball.download(Offer("10.11.9", "10.11.9"), into)
+    ranges = [asked for path, asked in site.asked if path == path_of(site)]
+    assert ranges == ["", f"bytes={len(answer.body) // 2}-"]
+
+
+def test_without_a_validator_a_truncated_body_is_fetched_from_its_beginning(
+    site: Site, tmp_path: Path, into: Path
+) -> None:
+    tarball = mariadb(site, tmp_path)
+    answer = site.routes[path_of(site)]
+    answer.headers.clear()
+    answer.cut_at = len(answer.body) // 2
+    tarball.download(Offer("10.11.9", "10.11.9"), into)
+    assert [asked for path, asked in site.asked if path == path_of(site)] == ["", ""]
+
+
+def test_another_file_of_the_same_name_is_not_glued_to_the_first_half(site: Site, tmp_path: Path) -> None:
+    site.routes["/f"] = Answer(b"a" * 1000, headers={"ETag": '"one"'}, cut_at=400)
+    web = Web(tmp_path / "partial", first_wait_seconds=0.01, attempts=1)
+    with pytest.raises(SourceUnavailable):
+        web.download(f"{site.address}/f", tmp_path / "f")
+    assert not (tmp_path / "f").exists(), "a file appears only when it is complete"
+    site.routes["/f"] = Answer(b"b" * 1000, headers={"ETag": '"two"'})
+    web.download(f"{site.address}/f", tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == b"b" * 1000
+
+
+def test_a_slow_or_busy_server_is_asked_again_and_given_up_in_the_end(site: Site, tmp_path: Path) -> None:
+    web = Web(tmp_path / "partial", read_seconds=0.2, first_wait_seconds=0.01, attempts=3)
+    site.routes["/slow"] = Answer(b"late", slow_seconds=1.0)
+    site.routes["/busy"] = Answer(b"ready", failures=2)
+    site.routes["/down"] = Answer(b"", failures=99)
+    assert web.text(f"{site.address}/slow") == "late"
+    assert web.text(f"{site.address}/busy") == "ready"
+    with pytest.raises(SourceUnavailable, match="503"):
+        web.text(f"{site.address}/down")
+    assert sum(path == "/down" for path, _ in site.asked) == 3
+
+
+def test_redirects_are_followed_unless_they_give_up_encryption(site: Site, tmp_path: Path) -> None:
+    site.routes["/here"] = Answer(b"", 302, {"Location": "/there"})
+    site.routes["/there"] = Answer(b"text")
+    web = Web(tmp_path / "partial")
+    assert web.text(f"{site.address}/here") == "text"
+
+    import httpx
+
+    from runners.releases.web import _no_downgrade
+
+    response = httpx.Response(302, request=httpx.Request("GET", "https://vendor.example/a"))
+    response.next_request = httpx.Request("GET", "http://vendor.example/a")
+    with pytest.raises(SourceUnavailable, match="not encrypted"):
+        _no_downgrade(response)
+
+
+def test_no_network_at_all_fails_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match=r"vendor\.invalid"):
+        Web(tmp_path / "partial", first_wait_seconds=60).text("https://vendor.invalid/")
+
+
+# --- Postgres ------------------------------------------------------------------------------------------------
+
+
+def test_postgres_is_checked_by_the_file_beside_it(site: Site, tmp_path: Path, into: Path) -> None:
+    body = archive("postgresql-17.2", {"configure": "#!/bin/sh\n"}, "bz2")
+    site.postgres("17.2", body)
+    tarball = source(site, tmp_path, "postgres", "/pub/source/", (r"postgresql-{version}\.tar\.bz2",))
+    assert [offer.version for offer in tarball.offers()] == ["17.2"]
+    assert tarball.download(Offer("17.2", "17.2"), into).upstream == f"sha256:{hashlib.sha256(body).hexdigest()}"
+    site.postgres("17.2", body, checksum=None)
+    with pytest.raises(Unverifiable, match="no checksum beside it"):
+        tarball.download(Offer("17.2", "17.2"), into)
+    site.postgres("17.2", body, checksum="cd" * 32)
+    with pytest.raises(DigestMismatch, match="cd" * 32):
+        tarball.download(Offer("17.2", "17.2"), into)
+    with pytest.raises(Unverifiable):
+        checksum_beside(f"{'ab' * 32}  another.tar.bz2\n", "postgresql-17.2.tar.bz2")
+
+
+# --- MySQL ---------------------------------------------------------------------------------------------------
+
+
+class Key:
+    """A signing key made for the test."""
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir(mode=0o700)
+        self._environment = {**os.environ, "GNUPGHOME": str(home)}
+        self._gpg("--passphrase", "", "--quick-generate-key", "vendor@example.org", "rsa2048", "sign", "never")
+        listed = self._gpg("--with-colons", "--list-keys").decode()
+        self.fingerprint = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
+        self.public = self._gpg("--armor", "--export").decode()
+
+    def _gpg(self, *arguments: str, data: bytes | None = None) -> bytes:
+        command = ["gpg", "--batch", "--quiet", "--pinentry-mode", "loopback", *arguments]
+        return subprocess.run(command, input=data, env=self._environment, check=True, capture_output=True).stdout
+
+    def sign(self, data: bytes) -> str:
+        return self._gpg("--armor", "--detach-sign", data=data).decode()
+
+    def close(self) -> None:
+        subprocess.run(["gpgconf", "--kill", "all"], env=self._environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Key, Key]]:
+    folder = tmp_path_factory.mktemp("k")
+    pair = Key(folder / "1"), Key(folder / "2")
+    yield pair
+    for key in pair:
+        key.close()
+
+
+def mysql(site: Site, folder: Path, *eras: tuple[Key, str, str]) -> TarballSource:
+    for number, (key, _, _) in enumerate(eras):
+        (folder / f"{number}.asc").write_text(key.public)
+    return source(
+        site, folder, "mysql", "/archives", MYSQL_FILES,
+        keys=tuple(
+            KeyEra(file=f"{number}.asc", fingerprint=key.fingerprint, releases=((first, last),))
+            for number, (key, first, last) in enumerate(eras)
+        ),
+    )  # fmt: skip
+
+
+def test_mysql_is_checked_by_md5_and_by_the_key_of_its_time(
+    site: Site, tmp_path: Path, into: Path, keys: tuple[Key, Key]
+) -> None:
+    old, new = keys
+    body = archive("mysql-8.0.30", SERVER, "xz")
+    tarball = mysql(site, tmp_path, (old, "8.0.0", "8.0.27"), (new, "8.0.28", "8.0.35"))
+
+    site.mysql("8.0.30", body, new.sign(body))
+    assert [offer.version for offer in tarball.offers()] == ["8.0.30"]
+    download = tarball.download(Offer("8.0.30", "8.0.30"), into)
+    assert download.signature == f"good: {new.fingerprint}"
+    assert download.upstream.startswith("md5:") and new.fingerprint[-16:] in download.verified
+
+    site.mysql("8.0.30", body, old.sign(body))
+    with pytest.raises(Unverifiable, match="signature is not valid"):
+        tarball.download(Offer("8.0.30", "8.0.30"), into)
+    site.mysql("8.0.30", body, new.sign(b"something else"))
+    with pytest.raises(Unverifiable, match="signature is not valid"):
+        tarball.download(Offer("8.0.30", "8.0.30"), into)
+    site.mysql("8.0.30", body, "")
+    with pytest.raises(Unverifiable, match="md5 and no signature"):
+        tarball.download(Offer("8.0.30", "8.0.30"), into)
+    site.mysql("8.0.30", body, new.sign(body), md5="0" * 32)
+    with pytest.raises(DigestMismatch, match="0" * 32):
+        tarball.download(Offer("8.0.30", "8.0.30"), into)
+    site.mysql("8.0.30", body, new.sign(body), md5="")
+    with pytest.raises(SourceUnavailable, match="none of the vendor's"):
+        tarball.download(Offer("8.0.30", "8.0.30"), into)
+    site.mysql("8.4.0", body, new.sign(body))
+    with pytest.raises(Unverifiable, match="names no key"):
+        tarball.download(Offer("8.4.0", "8.4.0"), into)
+
+
+def test_mysql_pages_are_read_as_they_are() -> None:
+    assert mysql_versions('<option value="9.7.1">9.7.1</option>\n<option value="8.0.29" selected>') == [
+        "9.7.1",
+        "8.0.29",
+    ]
+    page = '(mysql-1-a.tar.gz)</td> (mysql-1-b.tar.gz)</td><td>MD5: <code class="md5">' + "AB" * 16 + "</code>"
+    assert mysql_files(page) == {"mysql-1-b.tar.gz": "ab" * 16}, "a digest belongs to the file right before it"
+
+
+def test_the_first_pattern_that_fits_chooses_the_file() -> None:
+    names = ["mysql-8.0.30-linux-glibc2.12-x86_64.tar.xz", "mysql-8.0.30-linux-glibc2.17-x86_64-minimal.tar.xz"]
+    assert choose(names, MYSQL_FILES, "8.0.30") == names[0]
+    with pytest.raises(SourceUnavailable, match=r"8\.0\.3: none"):
+        choose(names, MYSQL_FILES, "8.0.3")
+
+
+def test_the_committed_keys_are_the_ones_the_manifest_names(configs: Path, tmp_path: Path) -> None:
+    from runners.releases.manifest import load_manifest, manifest_path
+
+    manifest = load_manifest(manifest_path(configs, "mysql"))
+    eras = [era for one in manifest.source if isinstance(one, TarballSettings) for era in one.keys]
+    assert len(eras) == 3
+    for era in eras:
+        shown = subprocess.run(
+            ["gpg", "--homedir", str(tmp_path), "--batch", "--with-colons", "--show-keys",
+             str(configs / "dbms" / "mysql" / era.file)],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert f":{era.fingerprint}:" in shown
