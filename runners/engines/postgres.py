@@ -71,7 +71,12 @@ class Postgres(Engine):
         return str(self.query("SHOW server_version")[0][0]).split()[0]
 
     def settle(self) -> None:
-        """Vacuum and analyze every table, then write all dirty pages."""
+        """Vacuum and analyze every table, then write all dirty pages.
+
+        The checkpoint before flushes the WAL: until a commit is on disk, which without synchronous_commit it may not be
+        yet, vacuum cannot mark its rows as visible to all.
+        """
+        self.query("CHECKPOINT")
         tables = self.query(
             "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables "
             "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1"

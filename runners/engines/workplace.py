@@ -30,7 +30,9 @@ def reachable_directory(directory: Path, account: Account, mirrors: Path = MIRRO
     directory.mkdir(parents=True, exist_ok=True)
     if not account.drops or account.barrier(directory) is None:
         return directory
-    return _mirror(mirrors, account) / "servers" / _name(directory)
+    standin = _mirror(mirrors, account) / "servers" / _name(directory)
+    standin.mkdir(parents=True, exist_ok=True)
+    return standin
 
 
 def reachable_release(installed: Installed, account: Account, mirrors: Path = MIRRORS) -> Installed:

@@ -1,0 +1,172 @@
+"""What a dead run leaves behind is found and stopped; nothing else is touched. Real processes throughout."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.engines import server_account, stop_leftovers
+from runners.engines.records import ProcessId, ServerRecord, read_records
+from runners.engines.server import Server
+
+#: Starts a "server" with a child, says their process ids, and waits to be killed.
+HARNESS = """
+import sys, time
+from pathlib import Path
+from runners.engines import server_account
+from runners.engines.server import Server
+directory, state, argv = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+account = server_account()
+account.own(directory)
+server = Server("sleeper", directory, account, state, "KILL")
+server.start(argv, {})
+server.wait_ready(lambda: None, 10)
+while len(server.pids()) < 2:
+    time.sleep(0.01)
+print(*server.pids(), server.socket_directory, flush=True)
+time.sleep(600)
+"""
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError(what)
+
+
+def gone(pid: int) -> bool:
+    return ProcessId.of(pid) is None
+
+
+@pytest.fixture(autouse=True)
+def directory(place: Path) -> None:
+    (place / "server").mkdir()
+
+
+def killed_harness(place: Path, *argv: str) -> tuple[list[int], Path]:
+    """Process ids of a server whose harness was killed, and its socket directory."""
+    harness = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HARNESS), place / "server", place / "state", *argv],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert harness.stdout is not None
+    *pids, socket_directory = harness.stdout.readline().split()
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    return [int(pid) for pid in pids], Path(socket_directory)
+
+
+def test_the_server_dies_with_its_harness_and_its_children_are_found(place: Path) -> None:
+    (server, child), socket_directory = killed_harness(place, "sh", "-c", "sleep 600 & wait")
+    eventually(lambda: gone(server), "the kernel ends the server when the harness is killed")
+    assert not gone(child), "a child does not get the signal, so it is a leftover"
+
+    assert [record.directory for record in stop_leftovers(place / "state")] == [place / "server"]
+
+    assert gone(child)
+    assert not socket_directory.exists()
+    assert list(read_records(place / "state")) == []
+    assert stop_leftovers(place / "state") == []
+
+
+def test_a_child_that_hides_its_environment_and_session_is_found(place: Path) -> None:
+    # As Postgres does with its backends. It runs the server's own executable in the server's directory.
+    shell = "exec /bin/bash -c 'env -i setsid /bin/bash -c \"sleep 600; :\" & wait; :'"
+    pids, _ = killed_harness(place, "/bin/bash", "-c", shell)
+    child = pids[1]
+    eventually(lambda: "HOME" not in psutil.Process(child).environ(), "the child has dropped its environment")
+    eventually(lambda: psutil.Process(child).name() == "bash" and os.getsid(child) == child, "and its session")
+    stop_leftovers(place / "state")
+    assert gone(child)
+
+
+def test_a_living_harness_keeps_its_server(place: Path) -> None:
+    account = server_account()
+    account.own(place / "server")
+    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server.start(["sleep", "600"], {})
+    try:
+        assert stop_leftovers(place / "state") == []
+        assert server.running
+    finally:
+        server.kill()
+    assert list(read_records(place / "state")) == []
+
+
+def test_strangers_are_not_touched(place: Path) -> None:
+    """Another process in the same directory under the same account, and one whose pid a stale record names."""
+    account = server_account()
+    account.own(place / "server")
+    stranger = subprocess.Popen(account.command(["sleep", "600"]), cwd=place / "server")
+    try:
+        eventually(lambda: psutil.Process(stranger.pid).name() == "sleep", "it runs")
+        dead = subprocess.Popen(["sleep", "600"])
+        dead_harness = ProcessId.of(dead.pid)
+        dead.kill()
+        dead.wait()
+        assert dead_harness is not None
+        now = ProcessId.of(stranger.pid)
+        assert now is not None
+        record = ServerRecord.new(place / "server", account.uid, place / "gone").model_copy(
+            update={
+                "harness": dead_harness,
+                "server": now.model_copy(update={"ticks": now.ticks - 1}),
+                "executable": "/usr/bin/postgres",
+            }
+        )
+        record.write(place / "state")
+        assert stop_leftovers(place / "state") == []
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_torn_and_foreign_files_are_left_alone(place: Path) -> None:
+    folder = place / "state" / "servers"
+    folder.mkdir(parents=True)
+    (folder / "torn.json").write_text('{"id": "x", "dir')
+    (folder / "other.json").write_text("[1]")
+    assert stop_leftovers(place / "state") == []
+    assert (folder / "torn.json").exists()
+
+
+def test_a_process_id_is_for_good() -> None:
+    me = ProcessId.of(os.getpid())
+    assert me is not None
+    assert me.alive
+    assert not me.model_copy(update={"ticks": me.ticks + 1}).alive
+    child = subprocess.Popen(["sleep", "600"])
+    there = ProcessId.of(child.pid)
+    child.kill()
+    eventually(lambda: ProcessId.of(child.pid) is None, "a zombie is no process any more")
+    child.wait()
+    assert there is not None
+    assert not there.alive
+
+
+def test_pipes_of_dead_processes_are_removed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from runners.engines.leftovers import remove_vgdb_pipes
+
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    names = {pid: place / f"vgdb-pipe-from-vgdb-to-{pid}-by-someone-on-here" for pid in (dead.pid, os.getpid())}
+    for path in names.values():
+        os.mkfifo(path)
+    remove_vgdb_pipes(os.getuid(), set())
+    assert not names[dead.pid].exists()
+    assert names[os.getpid()].exists()
