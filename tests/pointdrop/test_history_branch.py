@@ -1,0 +1,140 @@
+"""The history on a branch: nothing is lost, nothing doubled, whoever pushes when."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from history.errors import InvalidRecord
+from history.model import Block, FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
+from history.store import Store
+from pointdrop.jobs.history_branch import BRANCH, HistoryBranch, repository_of
+
+START = datetime(2026, 11, 21, 2, 17, tzinfo=UTC)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> str:
+    """A bare repository with a main branch that has nothing to do with the history."""
+    path = tmp_path / "remote.git"
+    subprocess.run(("git", "init", "--quiet", "--bare", "--initial-branch=main", path), check=True)
+    return str(path)
+
+
+def store_at(path: Path) -> Store:
+    return Store.open(f"sqlite:///{path}")
+
+
+def add_night(store: Store, name: str, day: int = 0, blocks: int = 2) -> None:
+    started = START + timedelta(days=day)
+    release = Release(dbms="postgres", version=f"17.{day}", line="17", digest=f"{day:064x}")
+    store.pin_release(release)
+    store.append_session(
+        Session(id=name, host="bee", server="small", fingerprint=Fingerprint(facts={"cores": "8"}), started=started)
+    )
+    store.append_run(Run(id=f"{name}/run", session_id=name, release=release, config="default", benchmark="sysbench"))
+    for number in range(1, blocks + 1):
+        store.append_block(
+            Block(
+                id=f"{name}/run/{number}", run_id=f"{name}/run", number=number, started=started, ended=started,
+                measurements=(Measurement(test="scan", group="range", metric="qps", value=0.1 + day + number),),
+                samples={"scan": {"qps": (1.0, 2.5)}},
+            )
+        )  # fmt: skip
+    store.append_event(FindingEvent(key=f"postgres/17/17.{day}/regression", event="filed", at=started))
+    store.append_link(IssueLink(key=f"postgres/17/17.{day}/regression", tracker="github:o/r", number=day + 1))
+
+
+def contents(store: Store) -> dict[str, object]:
+    return {
+        "sessions": store.sessions(),
+        "blocks": [store.blocks(run.id) for run in sorted(store.runs(), key=lambda run: run.id)],
+        "events": sorted(store.events(), key=lambda event: event.at),
+        "links": sorted(store.links(), key=lambda link: link.number),
+        "releases": store.releases(),
+    }
+
+
+def test_what_one_machine_pushes_another_pulls_unchanged(tmp_path: Path, remote: str) -> None:
+    with store_at(tmp_path / "a.db") as one, store_at(tmp_path / "b.db") as other:
+        add_night(one, "night-1")
+        add_night(one, "night/2", day=30)
+        pushed = HistoryBranch(remote, tmp_path / "a").push(one)
+        assert pushed.commit
+        pulled = HistoryBranch(remote, tmp_path / "b").pull(other)
+        assert pulled.imported == {"session": 2, "run": 2, "block": 4, "event": 2, "link": 2, "release": 2}
+        assert contents(other) == contents(one)
+        assert HistoryBranch(remote, tmp_path / "b").push(other).commit == "", "nothing new, nothing committed"
+    tree = subprocess.run(
+        ("git", "-C", remote, "ls-tree", "-r", "--name-only", BRANCH), capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert tree == [
+        "outcomes/2026-11.jsonl", "outcomes/2026-12.jsonl", "outcomes/links.jsonl", "outcomes/releases.jsonl",
+        "runs/2026-11/night-1.jsonl", "runs/2026-12/night_2.jsonl",
+    ]  # fmt: skip
+
+
+def test_publishers_at_once_lose_nothing(tmp_path: Path, remote: str) -> None:
+    def publish(number: int) -> None:
+        with store_at(tmp_path / f"{number}.db") as store:
+            add_night(store, f"night-{number}", day=number)
+            HistoryBranch(remote, tmp_path / f"work-{number}").push(store)
+
+    fork = multiprocessing.get_context("fork")
+    publishers = [fork.Process(target=publish, args=(number,)) for number in range(4)]
+    for publisher in publishers:
+        publisher.start()
+    for publisher in publishers:
+        publisher.join(120)
+    assert [publisher.exitcode for publisher in publishers] == [0, 0, 0, 0]
+    with store_at(tmp_path / "all.db") as everything:
+        HistoryBranch(remote, tmp_path / "all").pull(everything)
+        assert [session.id for session in everything.sessions()] == [f"night-{n}" for n in range(4)]
+        assert len(everything.events()) == len(everything.links()) == 4
+
+
+def test_a_session_that_goes_on_later_keeps_its_file(tmp_path: Path, remote: str) -> None:
+    with store_at(tmp_path / "a.db") as one:
+        add_night(one, "night", blocks=1)
+        HistoryBranch(remote, tmp_path / "a").push(one)
+        add_night(one, "night", blocks=3)
+        HistoryBranch(remote, tmp_path / "a").push(one)
+    with store_at(tmp_path / "b.db") as other:
+        HistoryBranch(remote, tmp_path / "b").pull(other)
+        assert other.block_ids("night") == {f"night/run/{n}" for n in (1, 2, 3)}
+
+
+def test_a_branch_that_is_not_there_yet_is_an_empty_history(tmp_path: Path, remote: str) -> None:
+    with store_at(tmp_path / "a.db") as store:
+        assert HistoryBranch(remote, tmp_path / "a").pull(store).imported == {}
+
+
+def test_a_damaged_file_is_named_and_nothing_of_it_is_taken(tmp_path: Path, remote: str) -> None:
+    with store_at(tmp_path / "a.db") as one:
+        add_night(one, "night")
+        branch = HistoryBranch(remote, tmp_path / "a")
+        branch.push(one)
+    outcomes = tmp_path / "a" / "outcomes" / "2026-11.jsonl"
+    outcomes.write_text('{"event": {"key": 1}}\n')
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@localhost", "-C", str(tmp_path / "a"))
+    subprocess.run((*git, "commit", "-qam", "damage"), check=True)
+    subprocess.run((*git, "push", "-q", remote, BRANCH), check=True)
+    with store_at(tmp_path / "b.db") as other, pytest.raises(InvalidRecord, match=r"outcomes/2026-11.jsonl:1"):
+        HistoryBranch(remote, tmp_path / "b").pull(other)
+
+
+def test_where_the_branch_is() -> None:
+    assert repository_of({"GITHUB_REPOSITORY": "o/r"}) == "https://github.com/o/r"
+    assert repository_of({"GITHUB_REPOSITORY": "o/r", "GITHUB_SERVER_URL": "https://ghe"}) == "https://ghe/o/r"
+    assert repository_of({"POINTDROP_HISTORY_GIT": "/x", "GITHUB_REPOSITORY": "o/r"}) == "/x"
+
+
+def test_the_token_is_in_no_argument_and_no_file(tmp_path: Path) -> None:
+    branch = HistoryBranch("https://github.invalid/o/r", tmp_path / "w", token="s3cret")
+    environment = branch._environment()
+    assert "s3cret" not in " ".join(environment.values())
+    assert environment["GIT_CONFIG_KEY_0"] == "http.https://github.invalid/o/r.extraheader"
