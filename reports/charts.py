@@ -107,7 +107,6 @@ def steps() -> Any:
     tip = [
         alt.Tooltip("v:N", title="release"),
         alt.Tooltip("y:Q", title="value", format=",.6~g"),
-        alt.Tooltip("s:N", title="session"),
     ]
     layers = [
         epochs.mark_rule(style="note", strokeDash=[6, 3]).encode(x=_x(), tooltip=["text:N"]),

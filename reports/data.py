@@ -74,7 +74,7 @@ def series_json(series: Sequence[Series], marks: dict[str, dict[str, Mark]]) -> 
                         "version": point.version,
                         "released": point.released.isoformat() if point.released else None,
                         "median": level(point),
-                        "blocks": [block.model_dump() for block in point.values],
+                        "blocks": [vars(block) for block in point.values],
                     }
                     for point in points
                 ],
@@ -109,14 +109,13 @@ def series_csv(series: Sequence[Series], marks: dict[str, dict[str, Mark]], *, b
     for one in series:
         here = marks.get(one.key.id, {})
         points = [point for point in one.points if point.values]
-        for point in points:
-            first = relative(level(point), level(points[0]))
+        values = [level(point) for point in points]
+        key = one.key
+        who = [key.dbms, key.line, key.server, key.config, key.benchmark, key.test, one.group, key.metric]
+        for point, value in zip(points, values, strict=True):
             mark = here.get(point.version)
-            head = [
-                *one.key.model_dump().values(), one.unit, one.better, point.version, point.released or "",
-                level(point), first, mark.finding if mark else "",
-            ]  # fmt: skip
-            head.insert(6, one.group)
+            head = [*who, one.unit, one.better, point.version, point.released or "", value]
+            head += [relative(value, values[0]), mark.finding if mark else ""]
             if blocks:
                 rows += [[*head, b.block_id, b.session_id, b.host, b.epoch, b.value] for b in point.values]
             else:

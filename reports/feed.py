@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from history.model import Finding
 from reports.pages.brief import brief
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
@@ -13,15 +14,24 @@ from reports.snapshot import Snapshot
 ATOM = "http://www.w3.org/2005/Atom"
 #: Entries in the feed: a reader polls it often.
 MAX_ENTRIES = 50
-#: Where a finding has no event yet and no session: a fixed time, since now would change the bytes.
+#: Where the history has neither: a fixed time, since now would change the bytes.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def seen(snapshot: Snapshot) -> dict[tuple[str, str], datetime]:
+    """When each release was first measured: a finding cannot be older, and this does not change with later sessions."""
+    found: dict[tuple[str, str], datetime] = {}
+    for one in snapshot.ran:
+        release = (one.run.release.dbms, one.run.release.version)
+        if one.ended and (release not in found or one.ended < found[release]):
+            found[release] = one.ended
+    return found
+
+
 def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
-    """Newest first by the last event of each finding; ids are made of finding keys and never change."""
+    """Newest first by the last event of each finding, or by when its release was first measured; ids are made of finding keys and never change."""
     ET.register_namespace("", ATOM)
     root = ET.Element(f"{{{ATOM}}}feed")
-    newest = snapshot.newest or EPOCH
 
     def add(parent: ET.Element, tag: str, text: str = "", **attributes: Any) -> ET.Element:
         child = ET.SubElement(parent, f"{{{ATOM}}}{tag}", attributes)
@@ -34,18 +44,20 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
     add(root, "link", rel="self", href=f"{base}/feed.xml" if base else "feed.xml")
     add(ET.SubElement(root, f"{{{ATOM}}}author"), "name", settings.title)
 
-    def updated(key: str) -> datetime:
-        events = snapshot.events.get(key, ())
-        return events[-1].at if events else newest
+    first_seen = seen(snapshot)
 
-    entries = sorted(snapshot.findings, key=lambda one: (updated(one.key), one.key), reverse=True)[:MAX_ENTRIES]
-    add(root, "updated", max((updated(one.key) for one in entries), default=newest).isoformat())
+    def updated(one: Finding) -> datetime:
+        events = snapshot.events.get(one.key, ())
+        return events[-1].at if events else first_seen.get((one.dbms, one.release), EPOCH)
+
+    entries = sorted(snapshot.findings, key=lambda one: (updated(one), one.key), reverse=True)[:MAX_ENTRIES]
+    add(root, "updated", max((updated(one) for one in entries), default=EPOCH).isoformat())
     for one in entries:
         short = brief(one, snapshot.events.get(one.key, ()), snapshot.links.get(one.key, ()))
         entry = ET.SubElement(root, f"{{{ATOM}}}entry")
         add(entry, "title", f"{short.shape} {short.title}")
         add(entry, "id", f"urn:pointdrop:finding:{one.key}")
-        add(entry, "updated", updated(one.key).isoformat())
+        add(entry, "updated", updated(one).isoformat())
         add(entry, "link", href=f"{base}/{short.address}" if base else short.address)
         add(entry, "category", term=one.kind)
         add(entry, "summary", f"{short.headline}. {short.groups} ({short.sure})")

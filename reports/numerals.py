@@ -40,6 +40,11 @@ def signed_pct(value: float, decimals: int = 1) -> str:
     return f"{sign}{text} %"
 
 
+def short(value: float | None) -> float | None:
+    """Seven significant digits: more than any page shows, and half the bytes of a full double in its script data."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.7g}")
+
+
 def counted(number: int, noun: str) -> str:
     """`1 test`, `3 tests`."""
     return f"{number:,} {noun}{'' if number == 1 or noun.endswith('s') else 's'}"

@@ -36,9 +36,9 @@ class Step:
 @lru_cache(maxsize=256)
 def t_quantile(degrees: int) -> float:
     """Student's t at the upper edge of `CONFIDENCE`."""
-    from scipy.stats import t  # a second to import, and only pages with intervals need it
+    from scipy.special import stdtrit  # slow to import, and only pages with intervals need it
 
-    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees))
+    return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
 
 
 def steps(series: Series, boundaries: Collection[str]) -> list[Step]:

@@ -66,12 +66,19 @@ def code_digest(settings: ReportSettings) -> str:
     return digest(*(path.read_text(encoding="utf-8") for path in files), *versions, repr(settings))
 
 
+def _control(one: Series) -> str:
+    """The control's values, in no order of arrival."""
+    return repr([(session, sorted(one.control[session])) for session in sorted(one.control)])
+
+
 class _Digests:
     """Digest of every part of a snapshot, each computed once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.series = {
-            one.key.id: digest(one.model_dump_json()) for series in snapshot.lines.values() for one in series
+            one.key.id: digest(one.model_dump_json(exclude={"control"}), _control(one))
+            for series in snapshot.lines.values()
+            for one in series
         }
         self.findings = {
             one.key: digest(
@@ -107,7 +114,7 @@ def units(snapshot: Snapshot, settings: ReportSettings) -> Iterator[Unit]:
         settings,
         lambda: {"findings": all_briefs(snapshot)},
     )
-    yield Unit(digests.all_findings, ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)})
+    yield Unit(digest(digests.all_findings, digests.ran), ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)})
     yield _noise(snapshot, settings, everything)
     yield _page(
         "environment.html",

@@ -15,7 +15,7 @@ from reports import addresses
 from reports.addresses import LineKey
 from reports.data import table_csv
 from reports.heat import UNGROUPED
-from reports.numerals import grouped
+from reports.numerals import grouped, short
 from reports.ordering import by_catalogue, natural
 from reports.pages.configs import Numbers, Subject, Test, differences, matrices
 from reports.pages.line import cell
@@ -25,7 +25,7 @@ from reports.snapshot import Snapshot
 from reports.views import VIEWS, View, pick
 
 #: Numbers in one page, about 9 bytes each; the oldest releases of each line give way.
-MAX_NUMBERS = 60_000
+MAX_NUMBERS = 50_000
 ABSENT = "–"
 
 
@@ -196,7 +196,8 @@ def compare_context(server: str, benchmark: str, snapshot: Snapshot, settings: R
                         for test in tests[view.id]
                     ],
                     "values": [
-                        [numbers[view.id].get(one, {}).get(test.name) for test in tests[view.id]] for one in subjects
+                        [short(numbers[view.id].get(one, {}).get(test.name)) for test in tests[view.id]]
+                        for one in subjects
                     ],
                 }
                 for view in views

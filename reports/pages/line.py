@@ -14,6 +14,7 @@ from reports.annotations import Annotation, place
 from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
 from reports.insert import BENCHMARK
 from reports.noise import release_noise
+from reports.numerals import short
 from reports.pages.brief import Brief, brief
 from reports.relative import colour_step
 from reports.settings import MAX_HEAT_CELLS, ReportSettings
@@ -114,7 +115,7 @@ def chart_data(table: HeatTable, briefs: Sequence[Brief], remarks: list[dict[str
     if whole:
         groups.append(Group(f"all {len(table.rows)} tests", whole.better, whole.rows, whole.medians))
     medians = [
-        {"g": one.name, "p": position, "v": table.versions[position], "r": ratio}
+        {"g": one.name, "p": position, "v": table.versions[position], "r": short(ratio)}
         for one in groups
         for position, ratio in enumerate(one.medians)
         if ratio is not None and _CHARTABLE(ratio)
@@ -145,7 +146,7 @@ def script_data(table: HeatTable) -> dict[str, Any]:
                         "better": row.better,
                         "quiet": row.quiet_pct,
                         "base": row.base,
-                        "values": list(row.values),
+                        "values": [short(value) for value in row.values],
                     }
                     for row in group.rows
                 ],

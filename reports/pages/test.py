@@ -65,13 +65,14 @@ def chart_data(
 ) -> dict[str, Any]:
     """What the step chart draws; positions count the releases of this series."""
     points = [point for point in series.points if point.values]
+    values = [level(point) for point in points]
     return {
         "names": [point.version for point in points],
         "points": [
-            {"p": i, "v": point.version, "y": level(point), "n": len(point.values)} for i, point in enumerate(points)
+            {"p": i, "v": point.version, "y": values[i], "n": len(point.values)} for i, point in enumerate(points)
         ],
         "blocks": [
-            {"x": x, "v": point.version, "y": block.value, "s": block.session_id}
+            {"x": round(x, 3), "v": point.version, "y": block.value}
             for i, point in enumerate(points)
             for x, block in zip(strip(point, i), point.values, strict=True)
         ],
@@ -104,12 +105,13 @@ def _direction(series: Series, value: float, base: float) -> str:
 def rows(series: Series, marks: Mapping[str, Mark], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
     """The table below the chart: one row a release."""
     points = [point for point in series.points if point.values]
+    values = [level(point) for point in points]
     stretches = steps(series, marks)
     found = []
     for i, point in enumerate(points):
-        here = next(one for one in stretches if one.start <= i <= one.end)
-        value, first = level(point), level(points[0])
-        previous = level(points[i - 1]) if i else None
+        here = next(one for one in stretches if i <= one.end)
+        value, first = values[i], values[0]
+        previous = values[i - 1] if i else None
         mark = marks.get(point.version)
         found.append(
             {

@@ -4,6 +4,7 @@ Insert Benchmark with two steps, two configs, functions, plans, samples, a faile
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -31,6 +32,7 @@ from history.model import (
     finding_key,
 )
 from history.store import Store
+from reports import build
 from reports.annotations import Annotation
 from reports.settings import ReportSettings, TestInfo
 
@@ -258,14 +260,56 @@ def fill(store: Store, seed: int = 1) -> None:
     store.append_link(IssueLink(key=key, tracker="github:me/db", number=12, url="https://github.com/me/db/issues/12"))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'history.db'}") as opened:
+def copy(source: Store, target: Store, shuffle: random.Random | None = None) -> None:
+    """Append everything of one history to another, in the same or any order of arrival."""
+    sessions, runs = source.sessions(), source.runs()
+    blocks = [block for run in runs for block in source.blocks(run.id)]
+    findings = source.findings()
+    for rows in (sessions, runs, blocks, findings):
+        if shuffle:
+            shuffle.shuffle(rows)  # type: ignore[arg-type]
+    for session in sessions:
+        target.append_session(session)
+    for run in runs:
+        target.append_run(run)
+    for block in blocks:
+        target.append_block(block)
+    target.append_detection(findings, "test")
+    for event in source.events():
+        target.append_event(event)
+    for link in source.links():
+        target.append_link(link)
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Read-only for tests; `store` is a copy to write to."""
+    with Store.open(f"sqlite:///{tmp_path_factory.mktemp('history') / 'history.db'}") as opened:
         fill(opened)
         yield opened
 
 
+@pytest.fixture(scope="session")
+def built(history: Store, settings: ReportSettings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of `history`; read-only, `site` is a copy to write to."""
+    out = tmp_path_factory.mktemp("built") / "site"
+    build(history, out, settings)
+    return out
+
+
 @pytest.fixture
+def store(history: Store, tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path / 'history.db'}") as opened:
+        copy(history, opened)
+        yield opened
+
+
+@pytest.fixture
+def site(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "site"))
+
+
+@pytest.fixture(scope="session")
 def settings() -> ReportSettings:
     metrics = [
         Metric(name="qps", unit="/s", better="higher", smallest_change_pct=1.2, title="queries per second"),

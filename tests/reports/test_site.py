@@ -1,0 +1,311 @@
+"""The site as files: deterministic, incremental, valid, linked, safe, and every number the history's."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+import statistics
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree as ET
+
+import html5lib
+
+from history.model import FindingEvent, Fingerprint, Measurement, Release, Run, Session
+from history.store import Store
+from reports import addresses, build
+from reports.addresses import LineKey
+from reports.numerals import grouped, signed_pct
+from reports.settings import MAX_PAGE_BYTES, ReportSettings
+
+from .conftest import START, Writer, copy
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+)
+
+
+def files(site: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(site)): path.read_bytes() for path in sorted(site.rglob("*")) if path.is_file()}
+
+
+def pages(site: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(site.rglob("*.html")):
+        yield str(path.relative_to(site)), path.read_text(encoding="utf-8")
+
+
+def test_the_same_history_in_any_order_of_arrival_gives_the_same_bytes(
+    history: Store, built: Path, settings: ReportSettings, tmp_path: Path
+) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        copy(history, other, random.Random(3))
+        build(other, tmp_path / "again", settings)
+    assert files(tmp_path / "again") == files(built)
+
+
+def test_a_second_build_writes_nothing(store: Store, site: Path, settings: ReportSettings) -> None:
+    report = build(store, site, settings)
+    assert (report.written, report.removed) == (0, 0)
+    assert report.unchanged == len(files(site)) - 1  # the manifest
+
+
+def test_a_new_result_rebuilds_its_line_only(
+    store: Store, site: Path, settings: ReportSettings, tmp_path: Path
+) -> None:
+    before = files(site)
+    writer = Writer(store, 9)
+    writer.runs = 500
+    session = writer.session("s-9", "ser4", 9)
+    release = Release(dbms="mysql", version="8.0.33", line="8.0", build="published")
+    measured = [Measurement(test="l.i0", metric="ips", value=70_000.0, unit="/s", better="higher")]
+    writer.run(session, release, "cy10a_bee", "insert", lambda rng: measured, blocks=1)
+    build(store, site, settings)
+    changed = {path for path, text in files(site).items() if before.get(path) != text}
+    assert "lines/mysql/8.0/ser4/cy10a_bee/insert/l.i0.html" in changed
+    assert not any(path.startswith("lines/postgres/17/") for path in changed)
+    fresh = tmp_path / "fresh"
+    build(store, fresh, settings)
+    assert files(fresh) == files(site)
+
+
+def test_what_is_gone_is_removed_and_what_is_not_ours_stays(store: Store, site: Path, settings: ReportSettings) -> None:
+    (site / "CNAME").write_text("perf.example.org\n", encoding="utf-8")
+    store.append_detection([], "test")
+    report = build(store, site, settings)
+    assert report.removed > 0
+    assert (site / "CNAME").is_file()
+    assert not (site / "findings/postgres/17/17.5/regression.html").exists()
+
+
+def test_a_finding_that_went_keeps_its_address(store: Store, site: Path, settings: ReportSettings) -> None:
+    store.append_detection([], "test")
+    build(store, site, settings)
+    text = (site / "findings/mysql/8.0/8.0.30/regression.html").read_text(encoding="utf-8")
+    assert "no longer has this finding" in text
+    assert "https://github.com/me/db/issues/12" in text
+
+
+def test_a_damaged_manifest_only_costs_a_full_build(store: Store, site: Path, settings: ReportSettings) -> None:
+    before = files(site)
+    (site / ".pointdrop-site.json").write_text("{", encoding="utf-8")
+    assert build(store, site, settings).unchanged == 0
+    assert files(site) == before
+
+
+def test_a_manifest_cannot_delete_outside_the_site(store: Store, site: Path, settings: ReportSettings) -> None:
+    outside = site.parent / "precious.txt"
+    outside.write_text("keep", encoding="utf-8")
+    manifest = json.loads((site / ".pointdrop-site.json").read_text(encoding="utf-8"))
+    manifest["files"]["../precious.txt"] = "x"
+    (site / ".pointdrop-site.json").write_text(json.dumps(manifest), encoding="utf-8")
+    build(store, site, settings)
+    assert outside.read_text(encoding="utf-8") == "keep"
+
+
+def test_a_dry_run_writes_nothing(store: Store, settings: ReportSettings, tmp_path: Path) -> None:
+    report = build(store, tmp_path / "dry", settings, dry_run=True)
+    assert report.written > 20
+    assert not (tmp_path / "dry").exists()
+
+
+def test_an_empty_history_makes_a_site_that_says_what_to_do(settings: ReportSettings, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'empty.db'}") as empty:
+        build(empty, tmp_path / "empty", settings)
+    text = (tmp_path / "empty/index.html").read_text(encoding="utf-8")
+    assert "pointdrop nightly" in text
+    check_pages(tmp_path / "empty")
+
+
+class _Tags(HTMLParser):
+    """Collects what a page must not have: handlers and styles in attributes, inline scripts and styles, images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        self.refused += [f"{tag} {name}" for name in names if name.startswith("on") or name == "style"]
+        self.refused += [f"{tag} {value}" for value in names.values() if (value or "").startswith("javascript:")]
+        if tag in ("style", "img", "iframe", "object", "base"):
+            self.refused.append(tag)
+        if tag == "script" and "src" not in names and names.get("type") != "application/json":
+            self.refused.append("inline script")
+
+
+def check_pages(site: Path) -> None:
+    """Valid HTML, the policy, links that lead somewhere, size, one h1, captions and scopes."""
+    for name, text in pages(site):
+        html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+        assert len(text.encode()) <= MAX_PAGE_BYTES, name
+        assert f'content="{CSP}"' in text, name
+        assert text.count("<h1") == 1, name
+        parsed = _Tags()
+        parsed.feed(text)
+        assert not parsed.refused, (name, parsed.refused)
+        tables = text.split("<table")[1:]
+        assert all("<caption" in table.split("</table>")[0] for table in tables), name
+        heads = re.findall(r"<th(?=[\s>])[^>]*>", text)
+        assert all("scope=" in head for head in heads), name
+        ids = re.findall(r'\sid="([^"]+)"', text)
+        assert len(ids) == len(set(ids)), name
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            parts = urlsplit(link.replace("&amp;", "&"))
+            if parts.scheme or not parts.path:
+                assert parts.scheme in ("https", "http", "") and not (parts.scheme and "<script src" in link), name
+                continue
+            target = (site / name).parent / unquote(parts.path)
+            assert target.is_file(), f"{name} links to {link}"
+
+
+def test_every_page_is_valid_linked_and_small(built: Path) -> None:
+    check_pages(built)
+
+
+def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
+    for name, text in pages(built):
+        loaded = re.findall(r'<(?:script|img|link rel="(?:stylesheet|icon)")[^>]*?(?:src|href)="([^"]+)"', text)
+        assert loaded, name
+        assert not [link for link in loaded if "//" in link], name
+    assert "http" not in (built / "assets/site.css").read_text(encoding="utf-8")
+
+
+def cells(text: str, table: str) -> list[list[str]]:
+    """Rows of the first table after the text `table`."""
+    start = text.rindex("<", 0, text.index(table))
+    tree = html5lib.parse(text[start:], namespaceHTMLElements=False)
+    found = tree.find(".//table")
+    assert found is not None
+    return [["".join(cell.itertext()).strip() for cell in row] for row in found.iter("tr")]
+
+
+def test_every_number_of_a_line_page_is_the_history_s(history: Store, built: Path) -> None:
+    rng = random.Random(5)
+    for key in [LineKey(*line) for line in history.lines()]:
+        text = (built / addresses.of_line(key)).read_text(encoding="utf-8")
+        for view, metric, decimals in (("insn", "insn/o", 3), ("throughput", "qps", 2)):
+            series = list(history.series(**key._asdict(), metric=metric))
+            if f'data-heat="{view}"' not in text or not series:
+                continue
+            rows = {row[0].split("†")[0]: row for row in cells(text, f'data-heat="{view}"')}
+            names = [re.sub(r"\d{4}-\d\d$", "", head.split("\n")[-1].strip()) for head in next(iter(rows.values()))]
+            for one in rng.sample(series, min(4, len(series))):
+                values = {p.version: statistics.median(b.value for b in p.values) for p in one.points}
+                row = rows[one.key.test]
+                base = next(iter(values.values()))
+                for point in rng.sample(one.points, min(4, len(one.points))):
+                    at = next(i for i, name in enumerate(names) if name.endswith(point.version))
+                    assert row[at] == f"{values[point.version] / base:.{decimals}f}", (key, one.key.id, point.version)
+
+
+def test_every_number_of_a_test_page_is_the_history_s(history: Store, built: Path) -> None:
+    rng = random.Random(6)
+    for one in rng.sample(list(history.series()), 12):
+        key = LineKey.of(one.key)
+        text = (built / addresses.of_test(key, one.key.test)).read_text(encoding="utf-8")
+        rows = cells(text, f'data-view="{addresses.part(one.key.metric)}"')
+        head, body = rows[0], {row[0]: row for row in rows[1:]}
+        for point in one.points:
+            values = [block.value for block in point.values]
+            row = body[point.version]
+            assert row[head.index("Median")] == grouped(statistics.median(values))
+            assert row[head.index("Blocks")] == str(len(values))
+
+
+def test_finding_pages_say_what_the_finding_says(history: Store, built: Path) -> None:
+    for finding in history.findings():
+        text = (built / addresses.of_finding(finding.key)).read_text(encoding="utf-8")
+        rows = cells(text, 'aria-label="Series that moved"')
+        assert len(rows) == len(finding.moves) + 1
+        for move in finding.moves:
+            row = next(row for row in rows if row[0] == move.key.test and row[1] == move.key.metric)
+            assert signed_pct(move.change_pct, 2) in row
+            assert grouped(move.before) in row and grouped(move.after) in row
+        for sentence in finding.evidence:
+            assert sentence in text
+
+
+def test_csv_and_json_are_what_is_drawn_and_the_history_s(history: Store, built: Path) -> None:
+    one = next(iter(history.series(dbms="postgres", line="17", test="scan", metric="insn/o")))
+    stem = built / addresses.stem_of_test(LineKey.of(one.key), "scan")
+    table = json.loads(Path(f"{stem}.json").read_text(encoding="utf-8"))
+    assert table["schema"] == "pointdrop.test/1"
+    drawn = next(row for row in table["series"] if row["metric"] == "insn/o")
+    assert [[block["value"] for block in point["blocks"]] for point in drawn["points"]] == [
+        [block.value for block in point.values] for point in one.points
+    ]
+    rows = list(csv.DictReader(io.StringIO(Path(f"{stem}.csv").read_text(encoding="utf-8"))))
+    mine = [row for row in rows if row["metric"] == "insn/o"]
+    assert [float(row["value"]) for row in mine] == [block.value for point in one.points for block in point.values]
+    assert {row["changepoint"] for row in mine if row["version"] == "17.5"} == {"postgres/17/17.5/regression"}
+
+
+HOSTILE = '</script><img src=x onerror="alert(1)"> & \' "quoted" ../../x?#%00 {{ 7*7 }} <!--'
+
+
+def test_hostile_names_stay_text(settings: ReportSettings, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'hostile.db'}") as store:
+        store.append_session(
+            Session(
+                id="s", host=HOSTILE, server=HOSTILE, fingerprint=Fingerprint(facts={HOSTILE: HOSTILE}), started=START
+            )
+        )
+        writer = Writer(store, 1)
+        session = store.sessions()[0]
+        for version in ("1.0", "1.1", HOSTILE):
+            release = Release(dbms=HOSTILE, version=version, line=HOSTILE)
+            measured = [
+                Measurement(test=HOSTILE, group=HOSTILE, metric=m, value=1.0, unit=HOSTILE) for m in ("insn/o", HOSTILE)
+            ]
+            writer.run(session, release, HOSTILE, "insert", lambda rng, measured=measured: measured, failed=1)
+        store.append_event(FindingEvent(key=HOSTILE, event=HOSTILE, at=START, actor=HOSTILE))
+        build(store, tmp_path / "hostile", settings)
+    check_pages(tmp_path / "hostile")
+    for name, text in pages(tmp_path / "hostile"):
+        assert HOSTILE not in text, name
+    ET.parse(tmp_path / "hostile/feed.xml")
+    assert all(path.is_relative_to(tmp_path / "hostile") for path in (tmp_path / "hostile").rglob("*"))
+
+
+def test_the_feed_is_atom_and_links_to_the_pages(history: Store, built: Path) -> None:
+    atom = "{http://www.w3.org/2005/Atom}"
+    root = ET.parse(built / "feed.xml").getroot()
+    assert root.tag == f"{atom}feed"
+    entries = root.findall(f"{atom}entry")
+    assert len(entries) == len(history.findings())
+    for entry in entries:
+        link = entry.find(f"{atom}link")
+        assert link is not None
+        assert (built / link.attrib["href"]).is_file()
+    assert "urn:pointdrop:finding:mysql/8.0/8.0.30/regression" in {e.findtext(f"{atom}id") for e in entries}
+
+
+def test_mysql_8_0_shows_its_two_drops_at_a_glance(built: Path) -> None:
+    text = (built / "lines/mysql/8.0/ser4/cy10a_bee/insert/index.html").read_text(encoding="utf-8")
+    rows = cells(text, 'data-heat="throughput"')
+    head = rows[0]
+    for version, ratio in (("8.0.27", "1.00"), ("8.0.28", "0.95"), ("8.0.30", "0.85")):
+        at = next(i for i, name in enumerate(head) if version in name)
+        assert sum(row[at] == ratio for row in rows[1:]) >= 4, version
+    assert text.count('class="w2 cp"') + text.count('class="w3 cp"') >= 4
+    assert "withdrawn" in text
+    report = (built / "lines/mysql/8.0/ser4/cy10a_bee/insert/insert.html").read_text(encoding="utf-8")
+    assert "SLA 80 %" in report
+
+
+def test_what_did_not_run_is_said_with_its_reason(built: Path) -> None:
+    text = (built / "index.html").read_text(encoding="utf-8")
+    assert "What did not run, and why" in text
+
+
+def test_runs_of_one_release_in_two_sessions_are_one_column(history: Store, built: Path) -> None:
+    runs: list[Run] = history.runs(dbms="postgres", version="17.2")
+    assert len(runs) == 2
+    key = LineKey("postgres", "17", "local", "default", "sysbench")
+    head = cells((built / addresses.of_line(key)).read_text(encoding="utf-8"), 'data-heat="insn"')[0]
+    assert sum("17.2" in name for name in head) == 1
