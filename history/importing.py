@@ -60,8 +60,8 @@ class Line(NamedTuple):
     reason: str = ""
 
 
-class _Rejected(Exception):
-    """Ends the transaction of a file that holds a line nobody can take."""
+class _Undone(Exception):
+    """Ends the transaction of a file that shall not be stored."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -129,8 +129,13 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
         yield Line(0, None, "the file is empty")
 
 
-def import_lines(store: Store, name: str, lines: Callable[[], Iterable[Line]]) -> ImportReport:
-    """Store all records of one source in one transaction, or none. `lines` may be called more than once."""
+def import_lines(
+    store: Store, name: str, lines: Callable[[], Iterable[Line]], *, dry_run: bool = False
+) -> ImportReport:
+    """Store all records of one source in one transaction, or none. `lines` may be called more than once.
+
+    `dry_run` does everything but keep it.
+    """
     report = ImportReport(file=name)
 
     def work(connection: Connection, known: Known) -> ImportReport:
@@ -155,18 +160,21 @@ def import_lines(store: Store, name: str, lines: Callable[[], Iterable[Line]]) -
                 rejected.append(Rejection(line=line.number, reason=reason))
         if rejections:
             report = ImportReport(file=name, rejected=tuple(rejected), rejections=rejections)
-            raise _Rejected
-        return ImportReport(file=name, new={kind: count for kind, count in new.items() if count}, known=held)
+            raise _Undone
+        report = ImportReport(file=name, new={kind: count for kind, count in new.items() if count}, known=held)
+        if dry_run:
+            raise _Undone
+        return report
 
     try:
         return store.transact(work)
-    except _Rejected:
+    except _Undone:
         return report
 
 
-def import_file(store: Store, path: Path) -> ImportReport:
+def import_file(store: Store, path: Path, *, dry_run: bool = False) -> ImportReport:
     """One `pointdrop.run/1` file, gzip'd or not."""
-    return import_lines(store, str(path), lambda: read_lines(chunks(path)))
+    return import_lines(store, str(path), lambda: read_lines(chunks(path)), dry_run=dry_run)
 
 
 def import_records(store: Store, name: str, records: Sequence[Record]) -> ImportReport:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, ScalarSelect, select
 
 from history import schema
 from history.errors import ConflictingRecord, UnknownSeries
@@ -32,6 +32,15 @@ class Supersession(NamedTuple):
     at: datetime
 
 
+class Detection(NamedTuple):
+    """One look at the whole history."""
+
+    pk: int
+    at: datetime
+    settings_digest: str
+    digest: str
+
+
 def append_detection(connection: Connection, known: Known, findings: Sequence[Finding], settings_digest: str) -> bool:
     """One detection with all its findings. The same findings under the same settings as last time add nothing.
 
@@ -43,10 +52,21 @@ def append_detection(connection: Connection, known: Known, findings: Sequence[Fi
             raise ConflictingRecord(f"a detection has one finding of a key, but {one.key} is there twice")
     content = hashlib.sha256("".join((settings_digest, *(digest(one) for one in ordered))).encode()).hexdigest()
     table = schema.detection.c
-    newest = connection.execute(select(table.digest).order_by(table.pk.desc()).limit(1)).scalar_one_or_none()
+    newest = connection.execute(select(table.digest).where(table.pk == _newest())).scalar_one_or_none()
     if newest == content:
         return False
-    row = {"at": datetime.now(UTC), "settings_digest": settings_digest, "digest": content, **stamp(connection, known)}
+    _insert_detection(connection, known, Detection(0, datetime.now(UTC), settings_digest, content), findings)
+    return True
+
+
+def _newest() -> ScalarSelect[int]:
+    table = schema.detection.c
+    return select(table.pk).order_by(table.at.desc(), table.pk.desc()).limit(1).scalar_subquery()
+
+
+def _insert_detection(connection: Connection, known: Known, detection: Detection, findings: Sequence[Finding]) -> None:
+    row = detection._asdict() | stamp(connection, known)
+    del row["pk"]
     pk = insert_new(connection, schema.detection, row)
     rows = [
         {
@@ -59,7 +79,30 @@ def append_detection(connection: Connection, known: Known, findings: Sequence[Fi
     ]
     if rows:
         connection.execute(schema.finding.insert(), rows)
+
+
+def take_over(connection: Connection, known: Known, detection: Detection, findings: Sequence[Finding]) -> bool:
+    """A detection of another history, with its moment; False when it is here already."""
+    table = schema.detection.c
+    same = (table.digest == detection.digest, table.at == detection.at)
+    if connection.execute(select(table.pk).where(*same)).first():
+        return False
+    _insert_detection(connection, known, detection, findings)
     return True
+
+
+def detections(connection: Connection) -> list[Detection]:
+    """Every detection, oldest first."""
+    table = schema.detection.c
+    query = select(table.pk, table.at, table.settings_digest, table.digest).order_by(table.at, table.pk)
+    return [Detection(*row) for row in connection.execute(query)]
+
+
+def findings_of(connection: Connection, detection_pk: int) -> list[Finding]:
+    """Findings of one detection, in the order they were given."""
+    table = schema.finding.c
+    query = select(table.content).where(table.detection_pk == detection_pk).order_by(table.number)
+    return [Finding.model_validate(unpack(content)) for content in connection.execute(query).scalars()]
 
 
 def findings(
@@ -71,8 +114,7 @@ def findings(
 ) -> list[Finding]:
     """Findings of the newest detection, in the order they were given."""
     table = schema.finding.c
-    newest = select(func.max(schema.detection.c.pk)).scalar_subquery()
-    query = select(table.content).where(table.detection_pk == newest).order_by(table.number)
+    query = select(table.content).where(table.detection_pk == _newest()).order_by(table.number)
     for column, wanted in ((table.dbms, dbms), (table.line, line), (table.kind, kind), (table.tier, tier)):
         query = query.where(column == wanted) if wanted is not None else query
     return [Finding.model_validate(unpack(content)) for content in connection.execute(query).scalars()]

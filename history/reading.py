@@ -107,6 +107,12 @@ def releases(connection: Connection, dbms: str | None = None) -> list[Release]:
     return [found[name] for name in sorted(found, key=lambda name: (name[0], version_key(*name)))]
 
 
+def pins(connection: Connection) -> list[Release]:
+    """Every pinned build, in the order of the pins."""
+    query = select(*RELEASE_COLUMNS).where(_release.pinned).order_by(_release.pk)
+    return [release_of(row) for row in connection.execute(query)]
+
+
 def runs(connection: Connection, **filters: str | None) -> Iterator[Run]:
     """In the order they were stored. Filters: id, session_id, dbms, line, version, server, config, benchmark, lane."""
     columns = {

@@ -199,6 +199,10 @@ class Store:
         """Pinned and measured releases, one a version, in version order."""
         return self._read(lambda connection: reading.releases(connection, dbms))
 
+    def pins(self) -> list[Release]:
+        """Pinned releases only: one a version and build."""
+        return self._read(reading.pins)
+
     def sessions(self) -> list[Session]:
         """By start."""
         return self._read(reading.sessions)

@@ -50,13 +50,15 @@ def recognise(content: bytes) -> str:
     raise InvalidRecord(f"the format is none of those known; name it with --from: {', '.join((OWN, *FORMATS))}")
 
 
-def import_any(store: Store, path: Path, about: About, format_name: str | None = None) -> ImportReport:
+def import_any(
+    store: Store, path: Path, about: About, format_name: str | None = None, *, dry_run: bool = False
+) -> ImportReport:
     """One file of any format, stored whole or not at all."""
     try:
         if format_name is None:
             format_name = recognise(read_head(path))
         if format_name == OWN:
-            return import_file(store, path)
+            return import_file(store, path, dry_run=dry_run)
         if format_name not in FORMATS:
             raise InvalidRecord(f"there is no format {format_name}; take one of {', '.join((OWN, *FORMATS))}")
         content = read_bytes(path)
@@ -64,7 +66,7 @@ def import_any(store: Store, path: Path, about: About, format_name: str | None =
         lines = list(records(format_name, chosen.parse(content, about), about))
     except InvalidRecord as error:
         return ImportReport(file=str(path), rejected=(Rejection(line=0, reason=str(error)),), rejections=1)
-    return import_lines(store, str(path), lambda: lines)
+    return import_lines(store, str(path), lambda: lines, dry_run=dry_run)
 
 
 def read_head(path: Path) -> bytes:

@@ -1,0 +1,234 @@
+"""Keeping a history well: verify, backup, restore, merge, recover.
+
+A backup is a SQLite file of the same tables with the same rows, whatever the history itself is in; it can be opened,
+queried and restored into SQLite or PostgreSQL. A merge takes over what another history has and this one lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Table, func, select, text
+
+from history import outcomes, schema, writing
+from history.database import current_revision, newest_revision, parse_url, reading, sqlite_path
+from history.database import writing as write_transaction
+from history.errors import InvalidRecord
+from history.importing import ImportReport, Line, import_lines, read_lines
+from history.interchange import Record
+from history.model import Row
+from history.reading import blocks, runs, sessions
+from history.records import digest
+from history.spool import spooled
+from history.store import Store
+from history.writing import Known
+
+#: Rows copied with one statement.
+ROWS = 5_000
+#: Problems that are told one by one.
+MAX_PROBLEMS = 50
+
+
+class VerifyReport(Row):
+    """What was checked, and what is wrong."""
+
+    sessions: int
+    runs: int
+    blocks: int
+    measurements: int
+    problems: tuple[str, ...] = ()
+
+
+def verify(store: Store, *, deep: bool = True) -> VerifyReport:
+    """Check the database file, the foreign keys, the revision, and (`deep`) every row against its digest."""
+    problems: list[str] = []
+    seen: Counter[str] = Counter()
+    with reading(store.engine) as connection:
+        problems += _database_problems(connection)
+        if current_revision(connection) != newest_revision():
+            problems.append("the tables are of another revision; open the history once to migrate it")
+        measurements = int(connection.execute(select(func.count()).select_from(schema.measurement)).scalar_one())
+        for problem in _row_problems(connection, seen, deep):
+            if len(problems) < MAX_PROBLEMS:
+                problems.append(problem)
+    return VerifyReport(
+        sessions=seen["session"],
+        runs=seen["run"],
+        blocks=seen["block"],
+        measurements=measurements,
+        problems=tuple(problems),
+    )
+
+
+def _database_problems(connection: Connection) -> Iterator[str]:
+    if connection.dialect.name != "sqlite":
+        return
+    for (said,) in connection.execute(text("PRAGMA integrity_check")):
+        if said != "ok":
+            yield f"integrity check: {said}"
+    for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
+        yield f"row {row} of {table} points to no row of {parent}"
+
+
+def _row_problems(connection: Connection, seen: Counter[str], deep: bool) -> Iterator[str]:
+    stored = {
+        table.name: {row.id: row.digest for row in connection.execute(select(table.c.id, table.c.digest))}
+        for table in (schema.session, schema.run, schema.block)
+    }
+    for name, digests in stored.items():
+        seen[name] = len(digests)
+    if not deep:
+        return
+    for record in _records(connection):
+        kind = type(record).__name__.lower()
+        if digest(record) != stored[kind].pop(record.id):
+            yield f"{kind} {record.id} is not what was written; restore it from a backup"
+    for name, digests in stored.items():
+        for missing in digests:
+            yield f"{name} {missing} cannot be read back"
+
+
+def _records(connection: Connection) -> Iterator[Record]:
+    """Everything that was measured, parents first, the blocks of one run in memory at a time."""
+    yield from sessions(connection)
+    for run in list(runs(connection)):
+        yield run
+        yield from blocks(connection, run.id)
+
+
+def backup(store: Store, out: Path) -> Path:
+    """Write a backup of one moment to `out`, which appears whole or not at all."""
+    if out.exists():
+        raise InvalidRecord(f"{out} exists; name another file, a backup overwrites nothing")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(out.name + ".part")
+    part.unlink(missing_ok=True)
+    if sqlite_path(store.url) is not None:
+        with store.engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("VACUUM INTO ?", (str(part),))
+    else:
+        with Store.open(f"sqlite:///{part}") as copy, reading(store.engine) as source:
+            with write_transaction(copy.engine) as target:
+                copy_tables(source, target)
+            with copy.engine.connect() as connection:
+                driver = connection.connection.driver_connection
+                driver.execute("PRAGMA journal_mode=DELETE")  # one file, without its log beside it
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(out)
+    return out
+
+
+def restore(source: Path, url: str) -> VerifyReport:
+    """Put a backup into an empty history, after checking it. Returns what the restored history holds."""
+    if not source.is_file():
+        raise InvalidRecord(f"there is no backup {source}")
+    with tempfile.TemporaryDirectory(prefix="pointdrop-restore-") as folder:
+        copy = Path(folder) / "backup.db"  # the backup itself is neither migrated nor written to
+        shutil.copyfile(source, copy)
+        with Store.open(f"sqlite:///{copy}") as held:
+            report = verify(held)
+            if report.problems:
+                raise InvalidRecord(f"{source} is damaged: {report.problems[0]}")
+            with Store.open(url) as target:
+                with reading(held.engine) as rows, write_transaction(target.engine) as connection:
+                    if connection.execute(select(schema.writer.c.pk).limit(1)).first():
+                        raise InvalidRecord(f"{target.url} holds rows already; restore into an empty one, or merge")
+                    copy_tables(rows, connection)
+                return verify(target)
+
+
+def copy_tables(source: Connection, target: Connection) -> None:
+    """Every row, with its numbers; the target's tables are empty."""
+    for table in schema.metadata.sorted_tables:
+        rows = source.execution_options(yield_per=ROWS).execute(select(table)).mappings()
+        for chunk in rows.partitions(ROWS):
+            _insert(target, table, [dict(row) for row in chunk])
+        if target.dialect.name == "postgresql" and "pk" in table.c:
+            target.execute(
+                text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'pk'), max(pk)) FROM {table.name}")
+            )
+
+
+def _insert(target: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    if table is schema.measurement:
+        names = writing.MEASUREMENT_COLUMNS
+        writing.insert_measurements(target, [tuple(row[name] for name in names) for row in rows])
+    else:
+        target.execute(table.insert(), rows)
+
+
+def merge(store: Store, other: Store) -> dict[str, int]:
+    """Take over everything `other` has: pins, what was measured, corrections, detections, events, links.
+
+    Twice is once. ConflictingRecord stops it when the two hold different rows of one id; what was taken over until
+    then is stored, run by run.
+    """
+    new: Counter[str] = Counter()
+    for release in other.pins():
+        new["release"] += store.pin_release(release)
+    for session in other.sessions():
+        new["session"] += store.append_session(session)
+    for run in other.runs():
+        members = other.blocks(run.id)
+
+        def put(connection: Connection, known: Known, of: Record = run, rows: Sequence[Record] = members) -> list[bool]:
+            return [store.put(connection, known, one) for one in (of, *rows)]
+
+        fresh, *blocks_new = store.transact(put)
+        new["run"] += fresh
+        new["block"] += sum(blocks_new)
+    with reading(other.engine) as connection:
+        corrections = outcomes.supersessions(connection)
+        detections = list(outcomes.detections(connection))
+    for correction in corrections:
+        new["supersession"] += store.transact(lambda c, known, one=correction: outcomes.supersede(c, known, one))  # type: ignore[misc]
+    for detection in detections:
+        with reading(other.engine) as connection:
+            found = outcomes.findings_of(connection, detection.pk)
+        new["detection"] += store.transact(
+            lambda c, known, one=detection, found=found: outcomes.take_over(c, known, one, found)  # type: ignore[misc]
+        )
+    for event in other.events():
+        new["event"] += store.append_event(event)
+    for link in other.links():
+        new["link"] += store.append_link(link)
+    return {kind: count for kind, count in new.items() if count}
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Store]:
+    """Another history, which has to be there: opening a wrong path would make an empty one."""
+    path = sqlite_path(parse_url(url))
+    if path is not None and not path.is_file():
+        raise InvalidRecord(f"there is no history {path}")
+    with Store.open(url) as store:
+        yield store
+
+
+def recover(store: Store, dirs: Sequence[Path] | None = None) -> list[ImportReport]:
+    """Import spooled results; a file whose results are in the history is removed, any other stays.
+
+    A last line without its end is what a killed process left: the results in it were never finished, and it is
+    dropped.
+    """
+    reports = []
+    for path in spooled(dirs):
+        reports.append(report := import_lines(store, str(path), lambda path=path: _spooled_lines(path)))  # type: ignore[misc]
+        if report.stored:
+            path.unlink()
+    return reports
+
+
+def _spooled_lines(path: Path) -> Iterator[Line]:
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    return read_lines([whole])

@@ -1,0 +1,321 @@
+"""`pointdrop history`: put results into the history, take them out, look at them, and keep it safe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pointdrop.cli.rows import Format, print_rows
+
+if TYPE_CHECKING:
+    from history.importing import ImportReport
+    from history.model import Better
+    from history.store import Store
+
+HistoryOption = Annotated[
+    str | None, typer.Option("--history", help="SQLAlchemy URL of the history [default: POINTDROP_HISTORY].")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="text, json, csv or markdown.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and check everything, store nothing.")]
+Dbms = Annotated[str | None, typer.Option("--dbms", help="postgres, mysql, mariadb, myrocks or another name.")]
+Line = Annotated[str | None, typer.Option("--line", help="The line, such as 8.0, or `majors`.")]
+Server = Annotated[str | None, typer.Option("--server", help="The hardware class.")]
+Config = Annotated[str | None, typer.Option("--config", help="The named set of options.")]
+Benchmark = Annotated[str | None, typer.Option("--benchmark", help="sysbench or insert.")]
+Test = Annotated[str | None, typer.Option("--test", help="The microbenchmark or step.")]
+Metric = Annotated[str | None, typer.Option("--metric", help="The metric, such as qps.")]
+
+#: Done, but something could not be taken.
+INCOMPLETE = 4
+BAD_INPUT = 2
+
+group = typer.Typer(no_args_is_help=True, help="The history: load, import, export, look, verify, back up.")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="history")
+
+
+def _open(url: str | None) -> Store:
+    from history.store import Store
+    from pointdrop.paths import history_url
+
+    return Store.open(history_url(url))
+
+
+def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = False) -> None:
+    """One row a file; rejected lines go to standard error as well, so that they are seen in a pipe."""
+    rows: list[dict[str, Any]] = [
+        {
+            "file": one.file,
+            "stored": one.stored and not dry_run,
+            "new": sum(one.new.values()),
+            "known": one.known,
+            "rejected": one.rejections,
+        }
+        for one in reports
+    ]
+    if format is Format.json:
+        for row, one in zip(rows, reports, strict=True):
+            row["records"] = one.new
+            row["rejections"] = [rejection.model_dump() for rejection in one.rejected]
+    print_rows(rows, format)
+    for one in reports:
+        for rejection in one.rejected:
+            where = f"line {rejection.line}" if rejection.line else "file"
+            typer.echo(f"{one.file}: {where}: {rejection.reason}", err=True)
+        if one.rejections:
+            typer.echo(f"{one.file}: nothing was stored; {one.rejections} lines were rejected", err=True)
+
+
+@group.command("load")
+def load_command(
+    dataset: Annotated[str, typer.Argument(help="smalldatum.")],
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Put published results that ship with Pointdrop into the history; a second time adds nothing.
+
+    `smalldatum`: Insert Benchmark and sysbench figures of the Small Datum posts, with their sources.
+    """
+    from history.datasets import load
+
+    with _open(history) as store:
+        _print_reports([load(store, dataset)], format)
+
+
+@group.command("append")
+def append_command(
+    file: Annotated[Path, typer.Argument(help="A `pointdrop.run/1` file, or - for standard input.")],
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+    dry_run: DryRun = False,
+) -> None:
+    """Append results in the interchange format, all of them or none."""
+    import sys
+
+    from history.importing import import_file, import_lines, read_lines
+
+    with _open(history) as store:
+        if str(file) == "-":
+            content = sys.stdin.buffer.read()
+            report = import_lines(store, "standard input", lambda: read_lines([content]), dry_run=dry_run)
+        else:
+            report = import_file(store, file, dry_run=dry_run)
+    _print_reports([report], format, dry_run)
+    if not report.stored:
+        raise typer.Exit(BAD_INPUT)
+
+
+@group.command("import")
+def import_command(
+    files: Annotated[list[Path], typer.Argument(help="Files, gzip'd or not.")],
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="pointdrop, smalldatum, sysbench, otava, bmf, github-action-benchmark, asv, benchstat or "
+            "pytest-benchmark; else told from the file.",
+        ),
+    ] = None,
+    dbms: Dbms = None,
+    release: Annotated[str | None, typer.Option("--release", help="The version, where the file does not say.")] = None,
+    line: Line = None,
+    server: Server = None,
+    host: Annotated[str | None, typer.Option("--host", help="The machine.")] = None,
+    config: Config = None,
+    benchmark: Benchmark = None,
+    test: Test = None,
+    date: Annotated[str | None, typer.Option("--date", help="ISO 8601, where the file does not say.")] = None,
+    label: Annotated[str, typer.Option("--label", help="Tells repetitions of the same measurement apart.")] = "",
+    source: Annotated[str, typer.Option("--source", help="Citation or address, kept with the release.")] = "",
+    better: Annotated[list[str] | None, typer.Option("--better", help="METRIC=higher or METRIC=lower.")] = None,
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+    dry_run: DryRun = False,
+) -> None:
+    """Import results of any known format. Each file is stored whole or not at all, and twice is once.
+
+    A line that cannot be taken is told with its number and the reason, and nothing of its file is stored; then the
+    exit code is 2. Numbers survive exactly.
+    """
+    from history.importers import import_any
+    from history.importers.figures import About
+    from history.importers.otava import moment
+
+    told = {"version": release, "line": line, "server": server, "host": host, "config": config}
+    told |= {"benchmark": benchmark, "test": test, "label": label, "source": source}
+    kept: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    if date is not None:
+        kept["started"] = moment(date)
+    about = About(dbms=dbms or "", better=_directions(better or []), **kept)
+    with _open(history) as store:
+        reports = [import_any(store, file, about, from_, dry_run=dry_run) for file in files]
+    _print_reports(reports, format, dry_run)
+    if not all(report.stored for report in reports):
+        raise typer.Exit(BAD_INPUT)
+
+
+def _directions(told: list[str]) -> dict[str, Better]:
+    found: dict[str, Better] = {}
+    for one in told:
+        metric, _, direction = one.rpartition("=")
+        if not metric or direction not in ("higher", "lower"):
+            raise typer.BadParameter(f"{one!r} is not METRIC=higher or METRIC=lower")
+        found[metric] = "higher" if direction == "higher" else "lower"
+    return found
+
+
+@group.command("export")
+def export_command(
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="jsonl, csv, parquet, otava, bmf, customBiggerIsBetter, customSmallerIsBetter, benchstat, "
+            "openmetrics or junit.",
+        ),
+    ] = "jsonl",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File; .gz is compressed [default: standard output].")
+    ] = None,
+    dbms: Dbms = None,
+    line: Line = None,
+    server: Server = None,
+    config: Config = None,
+    benchmark: Benchmark = None,
+    test: Test = None,
+    metric: Metric = None,
+    release: Annotated[
+        str | None, typer.Option("--release", help="For formats of one release [default: the newest].")
+    ] = None,
+    history: HistoryOption = None,
+) -> None:
+    """Write results for other tools. `jsonl` is everything that was measured and imports again unchanged."""
+    from history.exporters import write
+
+    wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
+    with _open(history) as store:
+        write(store, format, out, wanted | {"test": test, "metric": metric}, release)
+
+
+@group.command("query")
+def query_command(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="lines, releases, sessions, runs, blocks, series, values, findings, events, links or corrections."
+        ),
+    ] = "lines",
+    dbms: Dbms = None,
+    line: Line = None,
+    server: Server = None,
+    config: Config = None,
+    benchmark: Benchmark = None,
+    test: Test = None,
+    metric: Metric = None,
+    until: Annotated[str | None, typer.Option("--until", help="Series as they were at that release.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="Runs and blocks of one session.")] = None,
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Look at what is stored. JSON is an array of objects with the columns of the table as keys."""
+    from history.listing import rows_of
+
+    wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
+    wanted |= {"test": test, "metric": metric, "until": until}
+    with _open(history) as store:
+        print_rows(rows_of(store, what, wanted, session), format)
+
+
+@group.command("supersede")
+def supersede_command(
+    kind: Annotated[str, typer.Argument(help="session, run or block.")],
+    target: Annotated[str, typer.Argument(help="Its id.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why it counts no more.")],
+    by: Annotated[str | None, typer.Option("--by", help="The id of what stands in its place.")] = None,
+    history: HistoryOption = None,
+) -> None:
+    """Take a session, run or block out of every series. It stays stored, with the reason."""
+    with _open(history) as store:
+        new = store.supersede(kind, target, reason, by)
+    typer.echo(f"{kind} {target} counts no more" if new else f"{kind} {target} was superseded for that reason already")
+
+
+@group.command("verify")
+def verify_command(
+    quick: Annotated[bool, typer.Option("--quick", help="Only the database file, not every row.")] = False,
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Check the database, its tables, and every row against the digest it was written with. Exit code 1 when wrong."""
+    from history.maintenance import verify
+
+    with _open(history) as store:
+        report = verify(store, deep=not quick)
+    print_rows([report.model_dump(exclude={"problems"}) | {"problems": len(report.problems)}], format)
+    for problem in report.problems:
+        typer.echo(problem, err=True)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+@group.command("backup")
+def backup_command(
+    out: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
+    history: HistoryOption = None,
+) -> None:
+    """Write a backup of one moment: a SQLite file with the same rows, also of a history in PostgreSQL.
+
+    Others may append meanwhile. The file can be queried, merged and restored.
+    """
+    from history.maintenance import backup
+
+    with _open(history) as store:
+        typer.echo(str(backup(store, out)))
+
+
+@group.command("restore")
+def restore_command(
+    backup: Annotated[Path, typer.Argument(help="A file of `history backup`.")],
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Check a backup and put it into an empty history, SQLite or PostgreSQL."""
+    from history.maintenance import restore
+    from pointdrop.paths import history_url
+
+    report = restore(backup, history_url(history))
+    print_rows([report.model_dump(exclude={"problems"})], format)
+
+
+@group.command("merge")
+def merge_command(
+    other: Annotated[str, typer.Argument(help="URL of another history, or the file of a backup.")],
+    history: HistoryOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Take over what another history has and this one lacks: results, pins, findings, events, issue links."""
+    from history.maintenance import merge, opened
+
+    url = other if "://" in other else f"sqlite:///{Path(other).resolve()}"
+    with opened(url) as theirs, _open(history) as store:
+        new = merge(store, theirs)
+    print_rows([{"record": kind, "new": count} for kind, count in new.items()], format, ("record", "new"))
+
+
+@group.command("recover")
+def recover_command(history: HistoryOption = None, format: FormatOption = Format.text) -> None:
+    """Import results that were kept on disk while the database could not take them.
+
+    A file whose results are stored is removed. Exit code 4 when one could not be.
+    """
+    from history.maintenance import recover
+
+    with _open(history) as store:
+        reports = recover(store)
+    _print_reports(reports, format)
+    if not all(report.stored for report in reports):
+        raise typer.Exit(INCOMPLETE)
