@@ -12,7 +12,7 @@ from typing import Any
 
 from alerts.changes import World
 from alerts.commands import Answer, Command, Misunderstood, answer, parse
-from alerts.lifecycle import SILENT, next_state
+from alerts.lifecycle import SILENT, WAITING, next_state
 from alerts.marker import event_of
 from alerts.notes import comment as comment_of
 from alerts.settings import AlertSettings
@@ -40,7 +40,8 @@ def hear(world: World, tracker: Tracker, settings: AlertSettings, record: Record
     heard: list[Heard] = []
     for key, issue in sorted(world.issues.items()):
         standing = world.standings.get(key)
-        if standing is None or issue.comments <= standing.heard:
+        # What the history does not know yet is adopted first; its comments are read by the next sync.
+        if standing is None or standing.state in WAITING or issue.comments <= standing.heard:
             continue
         comments = tracker.comments(issue.number)
         told = {event_of(one.body) for one in comments if one.ours}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, cast
 
+from github import GithubException
 from github.CheckRun import CheckRun
 from github.GithubObject import NotSet
 from github.IssueComment import IssueComment
@@ -85,8 +86,17 @@ def publish_comment(account: Account, settings: Settings, number: int, body: str
         if others and first.body != body:
             first.edit(body)
         for other in others:
-            other.delete()
+            _delete(other)
         return first.id
+
+
+def _delete(comment: IssueComment) -> None:
+    try:
+        comment.delete()
+    except GithubException as error:
+        # Another publisher saw the same and was quicker.
+        if error.status != 404:
+            raise
 
 
 def publish_check(account: Account, settings: Settings, check: Check) -> int:

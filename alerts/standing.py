@@ -112,7 +112,7 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
 def open_requests(events: Iterable[FindingEvent]) -> list[FindingEvent]:
     """Re-runs and bisections asked for and not yet done, oldest first."""
     waiting: list[FindingEvent] = []
-    for event in events:
+    for event in sorted(events, key=lambda event: event.at):
         if event.event in (RERUN, BISECT):
             waiting.append(event)
         elif event.event.endswith("-done"):

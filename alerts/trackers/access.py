@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
 from requests import RequestException
 
@@ -99,8 +100,11 @@ def _as_app(environment: Mapping[str, str], repository: str, url: str, settings:
     file = environment.get("POINTDROP_APP_KEY_FILE", "")
     try:
         key = key or Path(file).read_text(encoding="utf-8")
+        load_pem_private_key(key.encode(), password=None)
     except OSError as error:
         raise BadAlertSettings(f"POINTDROP_APP_ID is set, but its private key cannot be read: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise BadAlertSettings(f"the private key of the GitHub App is no PEM key without a password: {error}") from None
     app = Auth.AppAuth(environment["POINTDROP_APP_ID"], key)
     integration = GithubIntegration(auth=app, base_url=url, retry=retry(settings), timeout=TIMEOUT)
     owner, name = repository.split("/")
@@ -113,8 +117,6 @@ def _as_app(environment: Mapping[str, str], repository: str, url: str, settings:
             f"GitHub App {environment['POINTDROP_APP_ID']} cannot be used on {repository}: {error}. "
             "Check the key, and that the app is installed there with write access to issues."
         ) from error
-    except (ValueError, TypeError) as error:
-        raise BadAlertSettings(f"the private key of the GitHub App cannot be used: {error}") from error
     except RequestException as error:
         raise TrackerUnavailable(f"GitHub does not answer: {error}") from error
     return Account(connection, repository, frozenset({f"{slug}[bot]", *settings.bots}))

@@ -108,6 +108,8 @@ class Contract:
         if isinstance(values, dict) and "properties" in schema:
             missing = [field for field in schema.get("required", []) if field not in values]
             return {**{field: self._example(schema["properties"][field]) for field in missing}, **values}
+        if isinstance(values, dict) and {"type": "null"} in schema.get("anyOf", []):
+            return self._example(schema["anyOf"][0], values)
         if values is not None:
             return values
         choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")

@@ -1,0 +1,188 @@
+"""Commands in comments: parsed strictly, from writers only, carried out and answered once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alerts import AlertSettings
+from alerts.commands import MOST_RELEASES, NAMES, Command, Misunderstood, answer, parse
+from alerts.lifecycle import State
+from alerts.standing import Standing, open_requests
+from history.store import Store
+from tests.alerts.conftest import GitHubPlace, Place
+from tests.alerts.examples import NIGHT, finding
+from tests.alerts.histories import detect
+from tests.alerts.test_life_of_an_issue import CHANGES, KEY, MORE, Nights
+from tests.fake_github import FakeGitHub, Fault
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/ack", Command("ack")),
+        ("/ack fixed in 17.7  ", Command("ack", "fixed in 17.7")),
+        ("Thanks!\r\n\r\n/rerun\r\n", Command("rerun")),
+        ("/snooze 2", Command("snooze", releases=2)),
+        ("/snooze 1 release", Command("snooze", releases=1)),
+        ("/not-a-bug planned", Command("not-a-bug", "planned")),
+        ("/status", Command("status")),
+        ("/bisect", Command("bisect")),
+    ],
+)
+def test_commands(text: str, expected: Command) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "thanks", "I would /ack this", "> /ack", "    /ack", "```\n/ack\n```", "~~~~\n/ack\n~~~\n~~~~",
+        "/etc/passwd", "/ACK", "/acknowledge", "/ ack", "//ack", "`/ack`", "/ack\u200b", "/unknown",
+    ],
+)  # fmt: skip
+def test_no_commands(text: str) -> None:
+    assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/snooze",
+        "/snooze x",
+        "/snooze 0",
+        f"/snooze {MOST_RELEASES + 1}",
+        "/snooze 2 days",
+        "/rerun now",
+        "/ack\n/rerun",
+    ],
+)
+def test_misunderstood_commands_say_why(text: str) -> None:
+    assert isinstance(parse(text), Misunderstood)
+
+
+@given(st.text(max_size=200))
+def test_any_comment_can_be_parsed(text: str) -> None:
+    found = parse(text)
+    assert found is None or "/" in text
+
+
+@pytest.mark.parametrize("permission", ["none", "read", "triage"])
+@pytest.mark.parametrize("name", NAMES)
+def test_only_writers_command(name: str, permission: str) -> None:
+    command = parse(f"/{name} 2" if name == "snooze" else f"/{name}")
+    assert isinstance(command, Command)
+    refused = answer(command, Standing(key="k", state=State.FILED), permission, newest="17.6", summary="s")
+    assert (refused.reaction, refused.event) == ("-1", "")
+
+
+@pytest.fixture
+def nights(store: Store, place: Place, settings: AlertSettings) -> Nights:
+    return Nights(store, place, settings)
+
+
+def test_acknowledged_is_silent_and_still_recovers(nights: Nights) -> None:
+    nights.night(finding(changes=CHANGES))
+    nights.place.person.say(nights.issue().number, "/ack known since May")
+    report = nights.night(finding(changes=MORE))
+    (heard,) = report.heard
+    assert (heard.command, heard.event) == ("ack", "acknowledged") and nights.state() is State.ACKNOWLEDGED
+    assert report.counts == {"edit": 1}
+    (said,) = nights.comments()
+    assert "Acknowledged" in said
+    event = next(event for event in nights.store.events(KEY) if event.event == "acknowledged")
+    assert event.detail["reason"] == "known since May" and event.actor == "mark"
+    back = finding("17.6", "17.5", kind="improvement", changes=MORE)
+    assert nights.night(finding(changes=MORE), back).counts == {"recover": 1}
+
+
+def test_snoozed_sleeps_until_releases_were_measured(nights: Nights) -> None:
+    first = finding("17.2", "17.1", changes=CHANGES)
+    key = first.key
+    nights.night(first)
+    nights.place.person.say(nights.issue(key).number, "/snooze 1")
+    nights.night(finding("17.2", "17.1", changes=MORE))
+    assert nights.state(key) is State.SNOOZED and len(nights.comments(key)) == 1
+    # 17.6 is the newest release measured; one more is not there yet.
+    (event,) = [event for event in nights.store.events(key) if event.event == "snoozed"]
+    assert event.detail["from"] == "17.6" and event.detail["releases"] == 1
+    nights.store.append_event(
+        event.model_copy(update={"detail": {**event.detail, "from": "17.5"}, "at": nights.now + NIGHT / 2})
+    )
+    assert nights.night(first).counts == {"wake": 1}
+    assert nights.state(key) is State.UPDATED and "it is still there at `17.6`" in nights.comments(key)[-1]
+
+
+def test_not_a_bug_closes_for_good(nights: Nights) -> None:
+    nights.night(finding(changes=CHANGES))
+    nights.place.person.say(nights.issue().number, "/not-a-bug")
+    nights.night(finding(changes=CHANGES))
+    assert not nights.issue().open and nights.state() is State.NOT_A_BUG
+    assert "not-a-bug" in nights.issue().labels
+    nights.night(finding(changes=MORE))
+    assert not nights.issue().open and len(nights.comments()) == 1
+
+
+def test_requests_wait_for_the_next_night(nights: Nights) -> None:
+    nights.night(finding(changes=CHANGES))
+    nights.place.person.say(nights.issue().number, "/rerun")
+    nights.night(finding(changes=CHANGES))
+    (waiting,) = open_requests(nights.store.events(KEY))
+    assert (waiting.event, waiting.actor) == ("rerun-requested", "mark")
+    nights.store.append_event(waiting.model_copy(update={"event": "rerun-done", "at": nights.now + NIGHT}))
+    assert open_requests(nights.store.events(KEY)) == []
+
+
+def test_each_command_is_answered_once(nights: Nights) -> None:
+    nights.night(finding(changes=CHANGES))
+    number = nights.issue().number
+    for text in ("/status", "/snooze", "just a remark", "/status"):
+        nights.place.person.say(number, text)
+    report = nights.night(finding(changes=CHANGES))
+    assert [one.command for one in report.heard] == ["status", "/snooze", "status"]
+    said = nights.comments()
+    assert len(said) == 3 and "State: filed" in said[0] and "`/snooze`" in said[1]
+    assert nights.sync().heard == () and nights.sync().heard == ()
+    assert len(nights.comments()) == 3
+
+
+def test_strangers_are_refused_with_one_comment_and_a_reaction(
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
+) -> None:
+    nights = Nights(store, fake_place, settings)
+    nights.night(finding(changes=CHANGES))
+    fake_place.person.say(1, "/not-a-bug", who="eve")
+    nights.night(finding(changes=CHANGES))
+    assert nights.issue().open and "needs write permission" in nights.comments()[0]
+    comments = fake.state.repos["o/r"].issues[1].comments
+    assert [reaction[2] for comment in comments for reaction in comment.reactions] == ["-1"]
+
+
+@pytest.mark.parametrize("kind", ["after", "drop_after", "before"])
+def test_a_lost_answer_is_not_given_twice(
+    kind: str, fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
+) -> None:
+    nights = Nights(store, fake_place, settings)
+    nights.night(finding(changes=CHANGES))
+    fake_place.person.say(1, "/ack")
+    fake.faults.add(Fault(kind, "POST .*", times=1))  # type: ignore[arg-type]
+    nights.night(finding(changes=CHANGES))
+    assert len(nights.comments()) == 1 and nights.state() is State.ACKNOWLEDGED
+
+
+def test_a_new_history_learns_what_people_decided_and_repeats_no_work(
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings, history_file: object
+) -> None:
+    nights = Nights(store, fake_place, settings)
+    nights.night(finding(changes=CHANGES))
+    for text in ("/rerun", "/ack"):
+        fake_place.person.say(1, text)
+    nights.night(finding(changes=CHANGES))
+    with Store.open(f"sqlite:///{history_file}") as fresh:
+        again = Nights(fresh, fake_place, settings)
+        for _ in range(3):
+            again.night(finding(changes=CHANGES))
+        assert again.state() is State.ACKNOWLEDGED and open_requests(fresh.events(KEY)) == []
+        assert len(again.comments()) == 2
+        detect(fresh)
