@@ -39,30 +39,41 @@ def detect(
     `known` are releases that exist, measured or not: those between the two sides of a boundary are named as suspects.
     """
     settings = settings or DetectorSettings()
-    of_family = families(series)
-    boundaries: dict[tuple[str, str, str, FindingKind], list[_Part]] = defaultdict(list)
-    for family in of_family.values():
-        for part in _family(family, settings):
-            boundaries[part.campaign.dbms, part.campaign.line, part.release, part.kind].append(part)
-    by_id = {one.key.id: one for family in of_family.values() for one in family}
-    findings = [_finding(parts, by_id, settings) for parts in boundaries.values()]
-    return _in_order(_with_lines(_with_suspects(findings, list(known)), list(by_id.values())))
+    everything = list(series)
+    parts = [part for family in families(everything).values() for part in parts_of(family, settings)]
+    return join(parts, everything, settings, known)
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """A boundary in one campaign: what one (config, benchmark) adds to a finding."""
 
-    campaign: Campaign
+    dbms: str
+    line: str
     kind: FindingKind
     previous: str
     release: str
-    moves: list[Move]
+    moves: tuple[Move, ...]
     evidence: tuple[str, ...]
+    tests: dict[tuple[str, str, str], int]
+    """Tests measured by (server, metric, group)."""
 
 
-def _family(series: Sequence[Series], settings: DetectorSettings) -> list[_Part]:
-    """The boundaries of one campaign."""
+def join(
+    parts: Iterable[Part], series: Iterable[Series], settings: DetectorSettings, known: Iterable[Release] = ()
+) -> list[Finding]:
+    """Findings from the boundaries of all campaigns, in whatever order they were scanned."""
+    by_id = {one.key.id: one for one in series}
+    boundaries: dict[tuple[str, str, str, FindingKind], list[Part]] = defaultdict(list)
+    for part in sorted(parts, key=lambda part: (part.previous, part.moves[0].key.id)):
+        boundaries[part.dbms, part.line, part.release, part.kind].append(part)
+    findings = [_finding(of_boundary, by_id, settings) for of_boundary in boundaries.values()]
+    ordered = [by_id[name] for name in sorted(by_id)]
+    return _in_order(_with_lines(_with_suspects(findings, list(known)), ordered))
+
+
+def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
+    """The boundaries of one campaign: all series of one (dbms, line, config, benchmark)."""
     measured = {point.position for one in series for point in one.points}
     if len(measured) < FEWEST_RELEASES:
         return []
@@ -80,16 +91,34 @@ def _family(series: Sequence[Series], settings: DetectorSettings) -> list[_Part]
             by_kind[kind] += of_test
         for kind, of_kind in by_kind.items():
             sentences = (*of_boundary(from_series, found, reading, release, of_kind), *from_series.joined)
-            previous = from_series.panel.releases[release - 1]
-            parts.append(_Part(from_series, kind, previous, from_series.panel.releases[release], of_kind, sentences))
+            parts.append(_part(from_series, kind, release - 1, release, of_kind, sentences))
     return parts + _drifts(from_series, found, reading, settings)
+
+
+def _part(
+    from_series: Campaign, kind: FindingKind, previous: int, release: int, moves: list[Move], evidence: tuple[str, ...]
+) -> Part:
+    tests: dict[tuple[str, str, str], int] = defaultdict(int)
+    for one in from_series.series.values():
+        tests[one.key.server, one.key.metric, one.group] += 1
+    versions = from_series.panel.releases
+    return Part(
+        from_series.dbms,
+        from_series.line,
+        kind,
+        versions[previous],
+        versions[release],
+        tuple(moves),
+        evidence,
+        dict(tests),
+    )
 
 
 def _smallest(settings: DetectorSettings) -> dict[str, float]:
     return {name: metric.smallest_change_pct / 100.0 for name, metric in settings.metrics.items()}
 
 
-def _drifts(from_series: Campaign, found: Scan, reading: Reading, settings: DetectorSettings) -> list[_Part]:
+def _drifts(from_series: Campaign, found: Scan, reading: Reading, settings: DetectorSettings) -> list[Part]:
     """Slow drifts of one campaign: those for the worse, since nobody needs an issue about a slow gain."""
     panel = from_series.panel
     start = first_ga(panel.releases)
@@ -128,20 +157,20 @@ def _drifts(from_series: Campaign, found: Scan, reading: Reading, settings: Dete
         return []
     release = sorted(since)[len(since) // 2]
     sentences = of_drift(from_series, moves, panel.releases[start])
-    return [_Part(from_series, "drift", panel.releases[start], panel.releases[release], moves, sentences)]
+    return [_part(from_series, "drift", start, release, moves, sentences)]
 
 
-def _finding(parts: list[_Part], by_id: Mapping[str, Series], settings: DetectorSettings) -> Finding:
+def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorSettings) -> Finding:
     """One finding of all that moves at a boundary, whatever the configuration and benchmark."""
-    dbms, line = parts[0].campaign.dbms, parts[0].campaign.line
+    dbms, line = parts[0].dbms, parts[0].line
     release, kind = parts[0].release, parts[0].kind
     previous = sort_versions(dbms, {part.previous for part in parts})[-1]
     previous_of = {move.key.id: part.previous for part in parts for move in part.moves}
     moves = sorted((move for part in parts for move in part.moves), key=lambda move: move.key.id)
     tests: dict[tuple[str, str, str], int] = defaultdict(int)
     for part in parts:
-        for one in part.campaign.series.values():
-            tests[one.key.server, one.key.metric, one.group] += 1
+        for place, count in part.tests.items():
+            tests[place] += count
     evidence = [sentence for part in parts for sentence in part.evidence]
     cause: Cause = "product"
     tier: Tier = "provisional"

@@ -1,0 +1,210 @@
+"""Why the detector says what it says about one series, in words: rule, noise, sensitivity, evidence for and against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from detector.errors import UnknownEvidence
+from detector.moves import direction, percent, raw_level
+from detector.releases.campaign import Campaign, campaign, families
+from detector.releases.kinds import evidence, kind_of
+from detector.releases.noise import priors
+from detector.releases.scan import Scan, scan
+from detector.releases.steps import Reading, Step, read
+from detector.sensitivity import smallest_detectable
+from detector.settings import DetectorSettings
+from history.model import Series, SeriesKey
+
+#: A release with less probability of a change than this is not worth explaining.
+WORTH = 0.05
+
+
+@dataclass(frozen=True)
+class BoundaryCase:
+    """One release of the series that changed, or might have."""
+
+    previous: str
+    release: str
+    listed: bool
+    probability: float
+    """P(the release moves this test)."""
+    change_pct: float
+    low_pct: float
+    high_pct: float
+    pro: tuple[str, ...]
+    contra: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything there is to say about one series."""
+
+    key: SeriesKey
+    releases: int
+    blocks: int
+    rule: str
+    noise_pct: float
+    prior_noise_pct: float
+    mde_newest_pct: float
+    """Smallest change of the newest release alone that would have been found."""
+    mde_middle_pct: float
+    """Smallest change in the middle of the line that would have been found."""
+    cases: tuple[BoundaryCase, ...]
+    notes: tuple[str, ...]
+
+
+def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings | None = None) -> Explanation:
+    """The explanation of series `key`; `series` are at least those that share its dbms, line, config and benchmark.
+
+    Raises UnknownEvidence when `key` is not among them.
+    """
+    settings = settings or DetectorSettings()
+    family = families(series).get((key.dbms, key.line, key.config, key.benchmark), [])
+    one = next((s for s in family if s.key == key), None)
+    if one is None:
+        raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
+    from_series = campaign(family)
+    found = scan(from_series.panel, {m: v.smallest_change_pct / 100.0 for m, v in settings.metrics.items()})
+    reading = read(found, settings.probability)
+    place = next(place for place, s in from_series.series.items() if s.key == key)
+    m, _, t = place
+    panel = from_series.panel
+    measured = int(np.isfinite(panel.values[place]).sum())
+    floor = float(found.floor[m])
+    noise = float(reading.noise[place])
+    slab = kind_of(panel.metrics[m]).slab
+    return Explanation(
+        key=key,
+        releases=measured,
+        blocks=sum(len(point.values) for point in one.points),
+        rule=(
+            f"A release is listed when the probability that it moves this test is at least "
+            f"{settings.probability:.2f} and the step is at least {100.0 * math.expm1(floor):.2g} %."
+        ),
+        noise_pct=100.0 * math.expm1(noise),
+        prior_noise_pct=100.0 * math.expm1(math.sqrt(float(priors(panel).variance[m, t]))),
+        mde_newest_pct=_pct(smallest_detectable(noise, measured - 1, 1, slab, floor, settings.probability)),
+        mde_middle_pct=_pct(
+            smallest_detectable(noise, measured // 2, (measured + 1) // 2, slab, floor, settings.probability)
+        ),
+        cases=tuple(_cases(from_series, found, reading, place)),
+        notes=_notes(from_series, found, place),
+    )
+
+
+def _pct(log_step: float) -> float:
+    return 100.0 * math.expm1(log_step)
+
+
+def _notes(from_series: Campaign, found: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:
+    m, _, _ = place
+    panel = from_series.panel
+    notes = list(from_series.joined)
+    if not evidence(panel.metrics)[m]:
+        notes.append(
+            "This metric repeats another one or is too noisy: it is read at boundaries, it does not make them."
+        )
+    if bool(panel.single.all()):
+        notes.append("One block, one server, one kind of metric: a single release off its neighbours is an outlier.")
+    if panel.linear[place]:
+        notes.append("The series has negative values: it is judged on a linear scale.")
+    elif panel.scale[place] > 0:
+        notes.append("The series has zeros: an offset stands for zero on the log scale.")
+    servers = found.beliefs.servers
+    if servers.size > 1:
+        shared = ", ".join(f"{name} {share:.0%}" for name, share in zip(panel.servers, servers, strict=True))
+        notes.append(f"Share of changes that reach each server, learned here: {shared}.")
+    notes.append(f"Share of changes that show in this metric, learned here: {float(found.shows[m]):.0%}.")
+    return tuple(notes)
+
+
+def _cases(from_series: Campaign, found: Scan, reading: Reading, place: tuple[int, int, int]) -> list[BoundaryCase]:
+    m, s, t = place
+    panel = from_series.panel
+    steps = {step.release: step for step in reading.steps if (step.metric, step.server, step.test) == place}
+    cases = []
+    for r in range(1, len(panel.releases)):
+        chance = float(found.hit[s, t, r])
+        if r not in steps and chance < WORTH:
+            continue
+        if not math.isfinite(panel.values[m, s, t, r]):
+            continue
+        cases.append(_case(from_series, found, reading, place, r, chance, steps.get(r)))
+    return cases
+
+
+def _case(
+    from_series: Campaign,
+    found: Scan,
+    reading: Reading,
+    place: tuple[int, int, int],
+    r: int,
+    chance: float,
+    step: Step | None,
+) -> BoundaryCase:
+    m, s, t = place
+    panel = from_series.panel
+    values = reading.values[m, s, t]
+    if step is not None:
+        before, low, high, after = step.before, *step.interval, step.after
+    else:
+        previous = [v for v in values[:r] if math.isfinite(v)]
+        before = previous[-1] if previous else float(values[r])
+        after = float(values[r])
+        half = 1.96 * math.sqrt(2.0) * float(reading.noise[place])
+        low, high = after - before - half, after - before + half
+    base = raw_level(from_series, place, before)
+    ends = [percent(base, raw_level(from_series, place, before + end)) for end in (low, high)]
+    change = percent(base, raw_level(from_series, place, after))
+    pro, contra = _arguments(found, place, r, chance, after - before, float(reading.noise[place]))
+    if step is not None:
+        sides = f"{step.releases_before} before and {step.releases_after} after"
+        pro.insert(0, f"two levels, by the measured releases on either side: {sides}")
+        pro.append(f"for users: {direction(from_series.series[place], change)}")
+    return BoundaryCase(
+        previous=panel.releases[r - 1],
+        release=panel.releases[r],
+        listed=step is not None,
+        probability=chance,
+        change_pct=change,
+        low_pct=min(ends),
+        high_pct=max(ends),
+        pro=tuple(pro),
+        contra=tuple(contra),
+    )
+
+
+def _arguments(
+    found: Scan, place: tuple[int, int, int], r: int, chance: float, size: float, noise: float
+) -> tuple[list[str], list[str]]:
+    m, s, t = place
+    panel = found.panel
+    pro, contra = [], []
+    sisters = [i for i in range(len(panel.tests)) if i != t and found.hit[:, i, r].max(initial=0.0) > 0.5]
+    if sisters:
+        pro.append(f"{len(sisters)} of {len(panel.tests) - 1} sister tests move at this release")
+    elif len(panel.tests) > 1:
+        contra.append("no sister test moves at this release")
+    others = [panel.servers[i] for i in range(len(panel.servers)) if i != s and found.hit[i, t, r] > 0.5]
+    if others:
+        pro.append(f"the test moves on {', '.join(others)} as well")
+    elif len(panel.servers) > 1:
+        contra.append("the test does not move on another server")
+    ratio = abs(size) / noise if noise > 0 else math.inf
+    (pro if ratio >= 2.0 else contra).append(f"the step is {ratio:.1f} times the noise of one release")
+    if abs(size) < float(found.floor[m]):
+        contra.append("the step is smaller than what counts")
+    transient = float(np.nan_to_num(found.transient[m, s, t, r]))
+    if transient > 0.3:
+        contra.append(f"the value is an outlier that the next release does not share, with probability {transient:.2f}")
+    if panel.counts[m, s, t, r] < 2:
+        contra.append("one block")
+    if r == len(panel.releases) - 1:
+        contra.append("it is the newest release: nothing after it bears it out yet")
+    if chance < 0.5:
+        contra.append(f"the probability that the release moves this test is {chance:.2f}")
+    return pro, contra

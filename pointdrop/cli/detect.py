@@ -1,0 +1,300 @@
+"""`pointdrop detect`, `replay` and `explain`: what changed, when it would have been seen, and why it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from detector.explain import Explanation
+    from detector.replay import Replayed
+    from history.model import Finding, Move
+
+Format = Annotated[
+    Literal["table", "json", "text"],
+    typer.Option("--format", help="table: one line each; text: with the evidence; json: for programs."),
+]
+History = Annotated[
+    str | None, typer.Option("--history", envvar="POINTDROP_HISTORY", help="SQLAlchemy URL of the history.")
+]
+Dbms = Annotated[str | None, typer.Option("--dbms", help="Only this DBMS.")]
+Line = Annotated[str | None, typer.Option("--line", help="Only this line.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Write the output there instead of standard output.")]
+
+#: Columns of a table that no terminal shows, so that a row stays on one line.
+PIPED_WIDTH = 200
+#: Moves of a finding that the text shows, the largest first.
+MOVES_SHOWN = 10
+
+
+def register(app: typer.Typer) -> None:
+    app.command("detect")(detect)
+    app.command("replay")(replay)
+    app.command("explain")(explain)
+
+
+def detect(
+    history: History = None,
+    dbms: Dbms = None,
+    line: Line = None,
+    format: Format = "table",
+    out: Out = None,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", help="Scan on this Dask cluster, as in tcp://10.0.0.1:8786.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing to the history.")] = False,
+    fail_on: Annotated[
+        Literal["regression"] | None,
+        typer.Option("--fail-on", help="Exit with 3 when there is a finding of this kind that is not refuted."),
+    ] = None,
+) -> None:
+    """Find changes in the history and write them down as its newest detection.
+
+    Every boundary between two releases at which tests changed is one finding: regression, improvement, environment
+    shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
+    """
+    from history.store import Store
+    from pointdrop.jobs.detect import load_detector_settings, run_detection
+    from pointdrop.paths import configs_dir, history_url
+
+    with Store.open(history_url(history)) as store:
+        findings = run_detection(
+            store,
+            load_detector_settings(configs_dir()),
+            dbms=dbms,
+            line=line,
+            scheduler=scheduler,
+            write=not dry_run,
+        )
+    if format == "json":
+        _json([finding.model_dump(mode="json") for finding in findings], out)
+    elif format == "text":
+        _text("\n\n".join(_finding_text(finding) for finding in findings) or "No changes.", out)
+    else:
+        rows = [_finding_row(finding) for finding in findings]
+        _table(("finding", "cause", "tier", "previous", "tests", "median", "worst"), rows, out)
+    if fail_on and any(finding.kind == fail_on and finding.tier != "unconfirmed" for finding in findings):
+        raise typer.Exit(3)
+
+
+def replay(
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Replay these shipped published results instead of the history.")
+    ] = None,
+    history: History = None,
+    dbms: Dbms = None,
+    line: Line = None,
+    format: Format = "table",
+    out: Out = None,
+) -> None:
+    """Say what would have been found, and when, had Pointdrop been running.
+
+    Goes through each line release by release with only the past visible. `same release` means that the change would
+    have been seen on the day its release was measured. Writes nothing.
+    """
+    from tempfile import TemporaryDirectory
+
+    from detector.replay import replay as replayed
+    from history import datasets
+    from history.store import Store
+    from pointdrop.jobs.detect import load_detector_settings
+    from pointdrop.paths import configs_dir, history_url
+
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/replay.db" if dataset else history_url(history)
+        with Store.open(url) as store:
+            if dataset:
+                datasets.load(store, dataset)
+            series = list(store.series(dbms=dbms, line=line))
+            known = store.releases(dbms)
+    events = list(replayed(series, load_detector_settings(configs_dir()), known))
+    if format == "json":
+        _json([_replayed_json(event) for event in events], out)
+    elif format == "text":
+        _text("\n\n".join(_replayed_text(event) for event in events) or "Nothing would have been found.", out)
+    else:
+        rows = [_replayed_row(event) for event in events]
+        _table(("measured", "finding", "seen", "tests", "median", "worst", "still there"), rows, out)
+
+
+def explain(
+    series: Annotated[str, typer.Argument(help="DBMS|LINE|SERVER|CONFIG|BENCHMARK|TEST|METRIC, quoted.")],
+    history: History = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Look into these shipped published results instead.")
+    ] = None,
+    format: Annotated[
+        Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")
+    ] = "text",
+    out: Out = None,
+) -> None:
+    """Explain one series in words: the rule, the noise floor, what could have been seen, evidence for and against."""
+    from dataclasses import asdict
+    from tempfile import TemporaryDirectory
+
+    from detector.errors import UnknownEvidence
+    from detector.explain import explain as explained
+    from history import datasets
+    from history.model import SeriesKey
+    from history.store import Store
+    from pointdrop.jobs.detect import load_detector_settings
+    from pointdrop.paths import configs_dir, history_url
+
+    try:
+        key = SeriesKey.parse(series)
+    except ValueError as error:
+        raise UnknownEvidence(str(error)) from error
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/explain.db" if dataset else history_url(history)
+        with Store.open(url) as store:
+            if dataset:
+                datasets.load(store, dataset)
+            family = list(store.series(dbms=key.dbms, line=key.line, config=key.config, benchmark=key.benchmark))
+    found = explained(family, key, load_detector_settings(configs_dir()))
+    if format == "json":
+        _json(asdict(found) | {"key": key.id}, out)
+    else:
+        _text(_explanation_text(found), out)
+
+
+def _tests(moves: Sequence[Move]) -> str:
+    return str(len({move.key.test for move in moves}))
+
+
+def _sizes(finding: Finding) -> tuple[str, str]:
+    """Median and worst of the moves: in throughput if it moved, else in the metric that most tests moved in."""
+    from detector.moves import RANK, median_pct
+    from detector.releases.kinds import resource_of
+
+    metrics = [move.key.metric for move in finding.moves]
+
+    def rank(metric: str) -> tuple[int, int, str]:
+        resource = resource_of(metric)
+        return RANK.index(resource) if resource in RANK else len(RANK), -metrics.count(metric), metric
+
+    metric = min(set(metrics), key=rank)
+    of_metric = [move for move in finding.moves if move.key.metric == metric]
+    worst = max(of_metric, key=lambda move: (abs(move.change_pct), move.key.id))
+    return f"{metric} {median_pct(of_metric):+.1f} %", f"{worst.change_pct:+.1f} % {worst.key.test}"
+
+
+def _finding_row(finding: Finding) -> tuple[str, ...]:
+    return (
+        finding.key,
+        finding.cause,
+        finding.tier,
+        finding.previous,
+        _tests(finding.moves),
+        *_sizes(finding),
+    )
+
+
+def _finding_text(finding: Finding) -> str:
+    lines = [f"{finding.key}: {finding.tier}, cause {finding.cause}, after {finding.previous}"]
+    if finding.unmeasured:
+        lines.append(f"  not measured in between: {', '.join(finding.unmeasured)}")
+    largest = sorted(finding.moves, key=lambda move: (-abs(move.change_pct), move.key.id))
+    for move in largest[:MOVES_SHOWN]:
+        lines.append(
+            f"  {move.key.server} {move.key.test} {move.key.metric}: {move.before:.6g} -> {move.after:.6g} {move.unit} "
+            f"({move.change_pct:+.1f} %, {move.low_pct:+.1f} to {move.high_pct:+.1f}), "
+            f"probability {move.probability:.2f}"
+        )
+    if len(largest) > MOVES_SHOWN:
+        lines.append(f"  and {len(largest) - MOVES_SHOWN} smaller moves")
+    lines += [f"  {sentence}" for sentence in finding.evidence]
+    lines += [f"  note: {warning}" for warning in finding.warnings]
+    return "\n".join(lines)
+
+
+def _seen(event: Replayed) -> str:
+    if event.delay == 0:
+        return "same release"
+    return f"{event.delay} release{'s' if event.delay > 1 else ''} later"
+
+
+def _replayed_row(event: Replayed) -> tuple[str, ...]:
+    return (
+        f"{event.dbms} {event.newest}",
+        event.finding.key,
+        _seen(event),
+        _tests(event.finding.moves),
+        *_sizes(event.finding),
+        "yes" if event.stays else "no",
+    )
+
+
+def _replayed_text(event: Replayed) -> str:
+    stays = "" if event.stays else "  later releases take it back\n"
+    return f"With {event.dbms} {event.newest} ({_seen(event)}):\n{stays}{_finding_text(event.finding)}"
+
+
+def _replayed_json(event: Replayed) -> dict[str, Any]:
+    return {
+        "dbms": event.dbms,
+        "line": event.line,
+        "measured": event.newest,
+        "delay": event.delay,
+        "stays": event.stays,
+        "finding": event.finding.model_dump(mode="json"),
+    }
+
+
+def _explanation_text(found: Explanation) -> str:
+    lines = [
+        found.key.id,
+        f"  {found.releases} releases, {found.blocks} blocks",
+        f"  {found.rule}",
+        f"  noise floor {found.noise_pct:.2g} % from release to release (expected {found.prior_noise_pct:.2g} %)",
+        f"  smallest change that would be found: {found.mde_newest_pct:.2g} % in the newest release alone, "
+        f"{found.mde_middle_pct:.2g} % in the middle of the line",
+    ]
+    lines += [f"  {note}" for note in found.notes]
+    if not found.cases:
+        lines.append("  no release of this series is suspected of a change")
+    for case in found.cases:
+        verdict = "changed" if case.listed else "not listed"
+        lines.append(
+            f"  {case.previous} -> {case.release}: {verdict}, {case.change_pct:+.1f} % "
+            f"({case.low_pct:+.1f} to {case.high_pct:+.1f}), probability {case.probability:.2f}"
+        )
+        lines += [f"    for: {argument}" for argument in case.pro]
+        lines += [f"    against: {argument}" for argument in case.contra]
+    return "\n".join(lines)
+
+
+def _json(value: Any, out: Path | None) -> None:
+    import json
+
+    _text(json.dumps(value, indent=2, default=str), out)
+
+
+def _text(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text + "\n", encoding="utf-8")
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]], out: Path | None) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console(file=StringIO() if out else None, highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(table if rows else "No changes.")
+    if out and isinstance(console.file, StringIO):
+        _text(console.file.getvalue().rstrip("\n"), out)

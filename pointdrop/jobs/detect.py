@@ -1,0 +1,99 @@
+"""Detection over a history: read the series, ask the detector, look up what explains a finding, write it down.
+
+One partition is everything of one (dbms, line, config, benchmark); partitions do not depend on each other, so they can
+be scanned on the workers of a Dask cluster with the same answer.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from detector import DetectorSettings
+from detector.attribution import attach
+from detector.detection import Part, join, parts_of
+from detector.releases.campaign import families
+from detector.releases.kinds import resource_of
+from history.model import Finding, FunctionCost, Metric, Series, StatementPlan
+from history.store import Store
+
+#: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
+PARTITIONS_A_TASK = 8
+
+Scanned = Callable[[list[list[Series]], DetectorSettings], list[Part]]
+
+
+def load_detector_settings(configs: Path) -> DetectorSettings:
+    """Settings with the metrics of `configs/metrics.toml`."""
+    with (configs / "metrics.toml").open("rb") as file:
+        table = tomllib.load(file)
+    return DetectorSettings(metrics={name: Metric(name=name, **entry) for name, entry in table.items()})
+
+
+def run_detection(
+    store: Store,
+    settings: DetectorSettings,
+    *,
+    dbms: str | None = None,
+    line: str | None = None,
+    scheduler: str | None = None,
+    write: bool = True,
+) -> list[Finding]:
+    """All findings of the history, written to it as its newest detection unless `write` is false.
+
+    `dbms` and `line` restrict what is looked at, and then nothing is written, since a detection is of the whole
+    history. `scheduler` is the address of a Dask scheduler, as in `tcp://10.0.0.1:8786`.
+    """
+    series = list(store.series(dbms=dbms, line=line))
+    findings = find(series, settings, store, scheduler)
+    if write and dbms is None and line is None:
+        store.append_detection(findings, settings.digest)
+    return findings
+
+
+def find(series: list[Series], settings: DetectorSettings, store: Store, scheduler: str | None = None) -> list[Finding]:
+    """Findings in `series`, with suspects, functions and plans from `store`."""
+    partitions = list(families(series).values())
+    scanned = _on_cluster(scheduler) if scheduler else scan_partitions
+    findings = join(scanned(partitions, settings), series, settings, store.releases())
+    return [explained(finding, store) for finding in findings]
+
+
+def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
+    """The boundaries of each partition, in order."""
+    return [part for partition in partitions for part in parts_of(partition, settings)]
+
+
+def _on_cluster(scheduler: str) -> Scanned:
+    def scanned(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
+        from distributed import Client
+
+        tasks = [partitions[i : i + PARTITIONS_A_TASK] for i in range(0, len(partitions), PARTITIONS_A_TASK)]
+        with Client(scheduler, set_as_default=False) as client:
+            futures = client.map(scan_partitions, tasks, settings=settings, pure=False)
+            return [part for parts in client.gather(futures) for part in parts]
+
+    return scanned
+
+
+def explained(finding: Finding, store: Store) -> Finding:
+    """`finding` with the functions and plans that its two sides have in the history."""
+    if finding.kind == "drift":
+        return finding
+    tests = sorted({move.key.test for move in finding.moves})
+    counted = sorted({move.key.test for move in finding.moves if resource_of(move.key.metric) == "instructions"})
+
+    def functions(version: str) -> dict[str, tuple[FunctionCost, ...]]:
+        return {test: store.functions(finding.dbms, version, test) for test in counted}
+
+    def plans(version: str) -> dict[str, tuple[StatementPlan, ...]]:
+        return {test: store.plans(finding.dbms, version, test) for test in tests}
+
+    return attach(
+        finding,
+        functions_before=functions(finding.previous),
+        functions_after=functions(finding.release),
+        plans_before=plans(finding.previous),
+        plans_after=plans(finding.release),
+    )
