@@ -13,7 +13,7 @@ from runners.engines import Engine, Installed, engine_for
 from runners.releases import Catalogue
 from runners.settings.dbms import RenderedOptions, Sizing, load_dbms, render
 
-SIZING = Sizing(pool_mib=64, log_mib=128, cores=2, connections=20)
+SIZING = Sizing(pool_mib=64, log_mib=64, cores=2, connections=20)
 
 MakeEngine = Callable[..., Engine]
 

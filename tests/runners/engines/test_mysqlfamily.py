@@ -1,0 +1,195 @@
+"""Real MySQL, MariaDB and MyRocks servers of several eras: their life, their configs, and how their errors read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.engines import Engine, EngineError, Installed, server_account
+from runners.engines.errors import WrongVersion
+from runners.engines.records import ProcessId
+from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
+
+pytestmark = pytest.mark.e2e
+
+#: Where each era's data directory is made another way: scripts of 5.6, --initialize-insecure, MariaDB's scripts before
+#: and after root lost its empty password, and a storage engine of its own.
+ERAS = [
+    ("mysql", "5.6", "npm"),
+    ("mysql", "9.7", "debian-sid"),
+    ("mariadb", "10.2", "maven"),
+    ("mariadb", "11.8", "debian-trixie"),
+    ("myrocks", "10.11", "debian-bookworm"),
+]
+MYSQL_CONFIGS = [f"bl{bl}_sync{sync}_dw{dw}" for bl in (0, 1) for sync in (0, 1) for dw in ("0", "1", "DO")]
+#: What `SELECT @@name` shows for a value of an option file.
+SHOWN = {"ON": "1", "OFF": "0"}
+
+
+def started(engine: Engine) -> Engine:
+    engine.initialise()
+    engine.start()
+    engine.wait_ready()
+    return engine
+
+
+def changed(options: RenderedOptions, **values: str) -> RenderedOptions:
+    return options.model_copy(update={"options": {**options.options, **values}})
+
+
+def shown(engine: Engine, name: str) -> str:
+    value = str(engine.query(f"SELECT @@GLOBAL.{name}")[0][0])
+    return SHOWN.get(value, value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dbms", "line", "source"), ERAS)
+def test_a_whole_life(
+    make: Callable[..., Engine],
+    release: Callable[..., Installed],
+    place: Path,
+    dbms: str,
+    line: str,
+    source: str,
+) -> None:
+    installed = release(dbms, line, source)
+    with make(installed) as engine:
+        started(engine)
+        assert engine.version() == installed.release.version
+        database = engine.connection.database
+        engine.query(f"CREATE TABLE {database}.t (id INT PRIMARY KEY, pad VARCHAR(100))")
+        rows = ",".join(f"({n}, REPEAT('x', 100))" for n in range(1000))
+        engine.query(f"INSERT INTO {database}.t VALUES {rows}")
+        if dbms == "myrocks":
+            assert engine.query(
+                f"SELECT engine FROM information_schema.tables WHERE table_schema = '{database}' AND table_name = 't'"
+            ) == [("ROCKSDB",)]
+        before = engine.query("SHOW BINARY LOGS")
+        engine.query("FLUSH BINARY LOGS")
+        assert len(engine.query("SHOW BINARY LOGS")) > len(before)
+        engine.settle()
+        assert len(engine.query("SHOW BINARY LOGS")) == 1, "settling forgets the binlog"
+        server = psutil.Process(engine.server_pid)
+        assert server.uids().effective == server_account().uid != 0
+        assert server.net_connections("inet") == []
+        assert len(str(engine.connection.socket)) < 107
+        assert engine.stop() == ()
+        engine.save(place / "kept")
+        engine.start()
+        engine.wait_ready()
+        engine.query(f"DROP TABLE {database}.t")
+        pids = engine.pids()
+        engine.kill()
+        assert [pid for pid in pids if ProcessId.of(pid)] == []
+        engine.restore(place / "kept")
+        engine.start()
+        engine.wait_ready()
+        assert engine.query(f"SELECT COUNT(*) FROM {database}.t") == [(1000,)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dbms", "line", "source", "names"),
+    [
+        ("mysql", "9.7", "debian-sid", MYSQL_CONFIGS),
+        ("mysql", "5.6", "npm", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
+        ("mariadb", "11.8", "debian-trixie", ["z12b", "z12b_sync"]),
+        ("mariadb", "10.2", "maven", ["z12b", "z12b_sync"]),
+        ("myrocks", "10.11", "debian-bookworm", ["nocomp", "default_sync"]),
+    ],
+)
+def test_the_named_configs_start_and_are_what_they_say(
+    make: Callable[..., Engine],
+    release: Callable[..., Installed],
+    rendered: Callable[..., RenderedOptions],
+    place: Path,
+    dbms: str,
+    line: str,
+    source: str,
+    names: list[str],
+) -> None:
+    installed = release(dbms, line, source)
+    empty = make(installed)
+    empty.initialise()
+    empty.save(place / "empty")
+    checked = ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite", "rocksdb_flush_log_at_trx_commit")
+    for name in names:
+        options = rendered(installed, name)
+        engine = make(installed, options)
+        engine.restore(place / "empty")
+        engine.start()
+        engine.wait_ready()
+        for option in checked:
+            if option in options.options:
+                wanted = options.options[option]
+                assert shown(engine, option) == SHOWN.get(wanted, wanted), (name, option)
+        assert shown(engine, "log_bin") == ("1" if "log_bin" in options.options else "0"), name
+        engine.kill()
+
+
+@pytest.fixture(scope="module")
+def mariadb(release: Callable[..., Installed]) -> Installed:
+    return release("mariadb", "10.2", "maven")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"wall_of_sound": "1"},
+            UnknownOption,
+            r"config default on mariadb 10\.2\.11: there is no option wall_of_sound",
+        ),
+        ({"binlog_format": "SOUND"}, ConfigNotRunnable, r"does not have binlog_format = SOUND"),
+    ],
+)
+def test_options_that_a_release_refuses(
+    make: Callable[..., Engine],
+    mariadb: Installed,
+    rendered: Callable[..., RenderedOptions],
+    options: dict[str, str],
+    error: type[Exception],
+    message: str,
+) -> None:
+    engine = make(mariadb, changed(rendered(mariadb), **options))
+    engine.initialise()
+    engine.start()
+    with pytest.raises(error, match=message):
+        engine.wait_ready()
+
+
+def test_an_option_that_is_refused_while_the_data_directory_is_made(
+    make: Callable[..., Engine], mariadb: Installed, rendered: Callable[..., RenderedOptions]
+) -> None:
+    with pytest.raises(UnknownOption, match="innodb_sound"):
+        make(mariadb, changed(rendered(mariadb), innodb_sound="1")).initialise()
+
+
+def test_another_version_and_a_bad_statement(
+    make: Callable[..., Engine], mariadb: Installed, rendered: Callable[..., RenderedOptions]
+) -> None:
+    lying = replace(mariadb, release=mariadb.release.model_copy(update={"version": "10.2.9"}))
+    engine = make(lying, rendered(lying))
+    engine.initialise()
+    engine.start()
+    with pytest.raises(WrongVersion, match=r"mariadb 10\.2\.11, not 10\.2\.9"):
+        engine.wait_ready()
+    engine = started(make(mariadb))
+    with pytest.raises(EngineError, match="SELECT nothing_here"):
+        engine.query("SELECT nothing_here")
+
+
+@pytest.mark.slow
+def test_the_lane_that_counts_starts_under_valgrind(
+    make: Callable[..., Engine], release: Callable[..., Installed], rendered: Callable[..., RenderedOptions]
+) -> None:
+    installed = release("mariadb", "11.8", "debian-trixie")
+    valgrind = ["valgrind", "--tool=none", "--vgdb=no"]
+    engine = make(installed, rendered(installed, "default", "instructions"), valgrind=valgrind)
+    started(engine)
+    assert shown(engine, "innodb_use_native_aio") == "0"
+    assert engine.stop() == ()
