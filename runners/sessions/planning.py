@@ -25,7 +25,7 @@ TEST_OVERHEAD_S = 0.4
 INITIALISE_S = 2.0
 LOAD_S_PER_MILLION_ROWS = 12.0
 #: Seconds of a test in the instructions lane: translating the server's code, counting, reading the profile.
-COUNTED_TEST_S = 3.0
+COUNTED_TEST_S = 1.6
 #: Bytes on disk of a row with both its indexes, and of an empty server with its logs.
 ROW_BYTES = 300
 EMPTY_SERVER_BYTES = 200 * 1024**2

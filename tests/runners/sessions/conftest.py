@@ -27,8 +27,8 @@ def state() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def catalogue(state: Path) -> Iterator[Catalogue]:
-    catalogue = Catalogue(CONFIGS, state)
+def catalogue(download_state: Path) -> Iterator[Catalogue]:
+    catalogue = Catalogue(CONFIGS, download_state)
     yield catalogue
     catalogue.close()
 
