@@ -1,7 +1,7 @@
 """Why a boundary is there: the product, or something that only looks like it.
 
 * machine: the control release moved too, or every line measured in the same sessions did, or all tests of a server
-  moved by one and the same amount.
+  moved by one and the same amount, or in throughput while their CPU cost stayed.
 * epoch: the two sides were measured on hosts set up differently and no control joins them.
 * plan, config, sla: said by who attaches the evidence (`attach`).
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from detector.releases.kinds import resource_of
 from history.model import (
     Cause,
     Finding,
@@ -34,6 +35,9 @@ EXPLAINED_SHARE = 0.5
 ALIKE_TESTS = 8
 ALIKE_SHARE = 0.9
 ALIKE_SPREAD = 0.25
+#: Throughput moves without CPU cost: so large a share of the tests moved in one and not in the other.
+IDLE_TESTS = 4
+IDLE_SHARE = 0.7
 #: So many functions by the size of their change are kept.
 MOST_FUNCTIONS = 10
 #: A function's change below this many percent of the test's instructions is left out.
@@ -115,9 +119,10 @@ def origin(
             sentence = "The host was set up differently on the two sides and no control release joins them."
             return Origin("epoch", (*evidence, sentence))
         evidence.append("The host was set up differently on the two sides; the control release joins them.")
-    alike = _alike(moves, tests)
-    if alike and not (asked and all(shift == 0.0 for shift in shifts)):
-        return Origin("machine", (*evidence, alike))
+    same_machine = asked > 0 and all(shift == 0.0 for shift in shifts)
+    sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests)
+    if sentence:
+        return Origin("machine", (*evidence, sentence))
     return Origin("product", tuple(evidence))
 
 
@@ -136,6 +141,27 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
             return (
                 f"{len(changes)} of {measured} tests of {server} moved alike in {metric} "
                 f"({middle:+.1f} %, scatter {scatter:.1f} %), which points at the machine or the build."
+            )
+    return ""
+
+
+def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> str:
+    """A sentence when most tests moved in throughput, from one block, while their measured CPU cost did not."""
+    for server in sorted({move.key.server for move in moves}):
+        measured: dict[str, int] = defaultdict(int)
+        for (where, metric, _), count in tests.items():
+            if where == server:
+                measured[resource_of(metric)] = max(measured[resource_of(metric)], count)
+        here = [move for move in moves if move.key.server == server]
+        fast = {move.key.test for move in here if resource_of(move.key.metric) == "throughput"}
+        cost = {move.key.test for move in here if resource_of(move.key.metric) in ("cpu", "instructions")}
+        known = max(measured["cpu"], measured["instructions"])
+        one_block = any(min(move.blocks_before, move.blocks_after) < 2 for move in here)
+        all_moved = len(fast) >= max(IDLE_TESTS, IDLE_SHARE * measured["throughput"])
+        if one_block and all_moved and known >= len(fast) and len(fast & cost) <= (1.0 - IDLE_SHARE) * len(fast):
+            return (
+                f"{len(fast)} tests of {server} moved in throughput and {len(fast & cost)} of them in CPU cost, with one "
+                "block on one side: the machine had less time to give, or more."
             )
     return ""
 

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 
 #: Degrees of freedom of the metric's prior in the sister tests' common variance.
 PRIOR_DF = 8.0
+#: The same where the history is noisier than the prior: a virtual machine can be, and the prior must not deny it.
+PRIOR_DF_NOISY = 2.0
 #: A boundary across so many releases is no place to learn noise from.
 QUIET_GAP = 4.0
 #: Efficiency of the median absolute deviation of differences: degrees of freedom per difference.
@@ -106,7 +108,8 @@ def shrink(total: Floats, df: Floats, known: Floats, prior: Prior) -> Floats:
         seen = df[m, s] > 0
         typical = float(np.median(own[m, s, seen] / prior.variance[m, seen])) if seen.any() else 1.0
         weight = df[m, s].sum()
-        common = prior.variance[m] * max(typical, LEAST_RATIO) ** (weight / (PRIOR_DF + weight))
+        held = PRIOR_DF if typical < 1.0 else PRIOR_DF_NOISY
+        common = prior.variance[m] * max(typical, LEAST_RATIO) ** (weight / (held + weight))
         shrunk = (prior.sisters[m] * (common + known[m, s]) + df[m, s] * total[m, s]) / (prior.sisters[m] + df[m, s])
         between[m, s] = np.maximum(shrunk - known[m, s], LEAST_SHARE * prior.sisters[m] * common)
     return between
