@@ -1,0 +1,259 @@
+"""Builds with the real tools: from git, from a tree, with a patch, in a sandbox; and Postgres itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, UnknownRelease
+from runners.releases.archives import remove_tree
+from runners.releases.builds import Recipe, load_recipe, steps
+from tests.runners.releases.vendorsite import Site
+
+PROGRAM = '#include <stdio.h>\nint main(void) { puts("postgres (PostgreSQL) 17.2"); return 0; }\n'
+#: What a build script can find out about the machine, written where the build may write.
+SNOOP = (
+    "import os, pathlib, socket\n"
+    "seen = [str(p) for p in pathlib.Path('/').iterdir()]\n"
+    "try:\n    socket.create_connection(('127.0.0.1', {port}), 1); net = 'reached'\n"
+    "except OSError as e:\n    net = 'unreachable'\n"
+    "print('SNOOP', os.geteuid(), net, sorted(seen), os.environ.get('SECRET'))\n"
+)
+PATCH = """--- a/server.c
++++ b/server.c
+@@ -1,2 +1,2 @@
+ #include <stdio.h>
+-int main(void) { puts("postgres (PostgreSQL) 17.2"); return 0; }
++int main(void) { puts("postgres (PostgreSQL) 17.3"); return 0; }
+"""
+
+
+def source_tree(folder: Path, system: str, extra: str = "") -> Path:
+    """A DBMS of one file, built by the system named."""
+    folder.mkdir(parents=True)
+    (folder / "server.c").write_text(PROGRAM)
+    if system == "cmake":
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.18)\nproject(server C)\nadd_executable(postgres server.c)\n"
+            f"install(TARGETS postgres DESTINATION bin)\n{extra}\n"
+        )
+    elif system == "meson":
+        (folder / "meson.build").write_text(
+            "project('server', 'c')\nexecutable('postgres', 'server.c', install: true)\n"
+        )
+    else:
+        (folder / "configure").write_text(
+            "#!/bin/sh\nset -e\nCC=gcc\nfor a; do case $a in --prefix=*) p=${a#*=};; CC=*) CC=${a#*=};; esac; done\n"
+            'd=$(dirname "$0")\n'
+            f"{extra}\n"
+            "cat >Makefile <<END\n"
+            "all:\n\t$CC -o postgres $d/server.c\n"
+            "install:\n\tinstall -D postgres \\$(DESTDIR)$p/bin/postgres\n"
+            "END\n"
+        )
+        (folder / "configure").chmod(0o755)
+    return folder
+
+
+def repository(tree: Path, *tags: str) -> str:
+    """The commit of `tree` as a git repository."""
+
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", *identity, "-C", str(tree), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=one")
+    for tag in tags:
+        git("tag", tag)
+    git("config", "uploadpack.allowAnySHA1InWant", "true")
+    return git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def project(tmp_path: Path, state: Path) -> Path:
+    """A configuration with a git source for Postgres, and a recipe for each build system."""
+    folder = tmp_path / "configs" / "dbms" / "postgres"
+    (folder / "recipes").mkdir(parents=True)
+    for system in ("configure", "cmake", "meson"):
+        (folder / "recipes" / f"{system}.toml").write_text(f'system = "{system}"\npackages = ["gcc", "make"]\n')
+    (folder / "releases.toml").write_text(
+        f"""[[source]]
+name = "git"
+kind = "git"
+url = "{tmp_path}/repo"
+versions = ['REL\\.(?P<version>\\d\\d\\.\\d+)']
+recipe = "configure"
+"""
+    )
+    return tmp_path / "configs"
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    """A state directory that the account which builds may enter, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="pointdrop-builds-"))
+    folder.chmod(0o755)
+    yield folder
+    remove_tree(folder)
+
+
+@pytest.fixture
+def catalogue(project: Path, state: Path) -> Catalogue:
+    return Catalogue(project, state)
+
+
+def says(installed: Installed) -> str:
+    done = subprocess.run(installed.command("postgres"), capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_a_tag_is_discovered_built_and_cached(catalogue: Catalogue, tmp_path: Path) -> None:
+    commit = repository(source_tree(tmp_path / "repo", "configure"), "REL_17_2", "REL_17_10", "REL9_6_24", "nonsense")
+    assert [release.version for release in catalogue.discover("postgres")] == ["17.2", "17.10"]
+    installed = catalogue.fetch("postgres", "17.2")
+    assert says(installed) == "postgres (PostgreSQL) 17.2"
+    pin = catalogue.pin_of("postgres", "17.2")
+    assert pin is not None and pin.upstream == f"git:{commit}"
+    assert (installed.prefix / "bin" / "postgres").stat().st_uid == os.geteuid(), "no server can change what it runs"
+    log = catalogue.cache.root / "builds" / f"{installed.prefix.name}.log"
+    assert "make install" in log.read_text()
+    (tmp_path / "repo").rename(tmp_path / "gone")
+    assert catalogue.fetch("postgres", "17.2") == installed
+
+
+def test_a_commit_with_and_without_a_patch_are_two_builds_each_made_once(catalogue: Catalogue, tmp_path: Path) -> None:
+    commit = repository(source_tree(tmp_path / "repo", "configure"))
+    patch = tmp_path / "a.patch"
+    patch.write_text(PATCH)
+    plain = catalogue.build_commit("postgres", commit)
+    patched = catalogue.build_commit("postgres", commit, patch=patch)
+    assert (says(plain), says(patched)) == ("postgres (PostgreSQL) 17.2", "postgres (PostgreSQL) 17.3")
+    assert plain.release.version == f"17.2+g{commit[:10]}"
+    assert patched.release.version.startswith(f"17.3+g{commit[:10]}.p")
+    assert plain.release.line == patched.release.line == "17"
+    assert plain.release.digest != patched.release.digest
+    made = {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()}
+    assert catalogue.build_commit("postgres", commit) == plain
+    assert catalogue.build_commit("postgres", commit, patch=patch) == patched
+    assert {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()} == made
+    patch.write_text(PATCH.replace("puts", "nothing like the source"))
+    with pytest.raises(BuildFailed, match=r"FAILED|malformed"):
+        catalogue.build_commit("postgres", commit, patch=patch)
+
+
+@pytest.mark.parametrize("system", ["configure", "cmake", "meson"])
+def test_a_tree_is_built_by_every_system_with_uncommitted_changes(
+    catalogue: Catalogue, tmp_path: Path, system: str
+) -> None:
+    tree = source_tree(tmp_path / "tree", system)
+    first = catalogue.build_tree("postgres", tree, recipe=system)
+    assert first.release.version.startswith("17.2+t") and says(first) == "postgres (PostgreSQL) 17.2"
+    (tree / "server.c").write_text(PROGRAM.replace("17.2", "18beta1"))
+    second = catalogue.build_tree("postgres", tree, recipe=system)
+    assert second.release.version.startswith("18beta1+t") and second.release.line == "18"
+
+
+def test_submodules_are_put_in_their_places(catalogue: Catalogue, project: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    (part / "server.c").write_text(PROGRAM)
+    commit = repository(part)
+    tree = source_tree(tmp_path / "repo", "configure", 'd="$d/deep/part"')
+    (tree / "server.c").unlink()
+    subprocess.run(["git", "init", "--quiet", str(tree)], check=True)
+    subprocess.run(
+        ["git", "-C", str(tree), "update-index", "--add", "--cacheinfo", f"160000,{commit},deep/part"], check=True
+    )
+    (tree / ".gitmodules").write_text(f'[submodule "p"]\n\tpath = deep/part\n\turl = {part}\n')
+    (tree / "deep" / "part").mkdir(parents=True)
+    repository(tree, "REL_17_2")
+    manifest = project / "dbms" / "postgres" / "releases.toml"
+    manifest.write_text(manifest.read_text() + 'submodules = ["deep/part"]\n')
+    installed = catalogue.fetch("postgres", "17.2")
+    assert says(installed) == "postgres (PostgreSQL) 17.2"
+    assert f"deep%part@{commit}.tar" in installed.parts
+
+
+def test_a_failed_build_shows_the_end_of_its_log_and_what_it_needs(catalogue: Catalogue, tmp_path: Path) -> None:
+    tree = source_tree(tmp_path / "tree", "configure", "echo configure: error: no libfoo found; exit 77")
+    with pytest.raises(BuildFailed) as caught:
+        catalogue.build_tree("postgres", tree)
+    message = str(caught.value)
+    assert "no libfoo found" in message and "status 77" in message and "apt-get install gcc make" in message
+    assert Path(message.split("The whole log is ")[1].split(". ")[0]).is_file()
+    assert list((catalogue.cache.root / "tmp").iterdir()) == []
+
+
+def test_builds_never_run_as_root_and_a_sandboxed_one_sees_nothing(
+    catalogue: Catalogue, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "token")
+    port = site.address.rpartition(":")[2]
+    tree = source_tree(tmp_path / "tree", "configure", 'python3 "$d/snoop.py"')
+    (tree / "snoop.py").write_text(SNOOP.replace("{port}", port))
+    seen = {}
+    for sandbox in (False, True):
+        (tree / "which").write_text(str(sandbox))
+        installed = catalogue.build_tree("postgres", tree, sandbox=sandbox)
+        log = (catalogue.cache.root / "builds" / f"{installed.prefix.name}.log").read_text()
+        seen[sandbox] = next(line for line in log.splitlines() if line.startswith("SNOOP"))
+    assert not seen[False].startswith("SNOOP 0 ") and " reached " in seen[False]
+    assert not seen[True].startswith("SNOOP 0 ") and " unreachable " in seen[True]
+    assert "/usr" in seen[True] and "/home" not in seen[True] and "/root" not in seen[True]
+    assert seen[False].endswith("None") and seen[True].endswith("None")
+
+
+def test_an_installed_prefix_is_copied_and_named_after_its_contents(
+    catalogue: Catalogue, project: Path, tmp_path: Path
+) -> None:
+    prefix = tmp_path / "opt"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "postgres").write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 17.2 (Debian 17.2-1)'\n")
+    (prefix / "bin" / "postgres").chmod(0o755)
+    first = catalogue.adopt("postgres", prefix)
+    assert first.release.version.startswith("17.2+l")
+    shutil.copytree(prefix, tmp_path / "elsewhere")
+    assert catalogue.adopt("postgres", tmp_path / "elsewhere").prefix == first.prefix, "only contents count"
+    (prefix / "bin" / "postgres").write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 17.3'\n")
+    assert says(first) == "postgres (PostgreSQL) 17.2 (Debian 17.2-1)", "a change underneath changes nothing"
+    assert catalogue.adopt("postgres", prefix).release.version.startswith("17.3+l")
+
+
+@pytest.mark.parametrize("ref", ["--upload-pack=touch /tmp/x", "a..b", "", "ext::sh -c x"])
+def test_what_is_no_ref_never_reaches_git(catalogue: Catalogue, ref: str) -> None:
+    with pytest.raises(UnknownRelease, match="no tag, branch or commit"):
+        catalogue.build_commit("postgres", ref)
+
+
+def test_recipes_that_cannot_be_used_name_file_and_key(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text('system = "autotools"\n')
+    with pytest.raises(InvalidManifest, match=r"bad\.toml(.|\n)*system(.|\n)*configure"):
+        load_recipe(tmp_path / "bad.toml")
+    with pytest.raises(InvalidManifest, match=r"none\.toml"):
+        load_recipe(tmp_path / "none.toml")
+
+
+def test_every_committed_recipe_can_be_used(configs: Path) -> None:
+    recipes = {path: load_recipe(path) for path in configs.glob("dbms/*/recipes/*.toml")}
+    assert {recipe.system for recipe in recipes.values()} == {"configure", "cmake", "meson"}
+    assert all(recipe.packages for recipe in recipes.values())
+
+
+def test_the_commands_of_a_build_install_below_the_stage_for_the_prefix() -> None:
+    paths = {name: Path("/w") / name for name in ("source", "work", "stage")}
+    recipe = Recipe(system="cmake", arguments=("-G", "Ninja"))
+    made = steps(recipe, prefix=Path("/p"), jobs=3, ccache=True, **paths)
+    assert made[0][0][:6] == ["cmake", "-S", "/w/source", "-B", "/w/work", "-DCMAKE_INSTALL_PREFIX=/p"]
+    assert "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache" in made[0][0] and made[0][0][-2:] == ["-G", "Ninja"]
+    assert made[1][0][-2:] == ["--parallel", "3"]
+    meson = steps(Recipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
+    assert "--destdir=/w/stage" in meson[-1][0]
