@@ -1,7 +1,9 @@
 """Suspects: boundaries that are measured again, both sides interleaved in one session, before anybody is told. Pure.
 
 A finding is `provisional` until one session holds blocks of the release and of its predecessor. The jobs here make
-that session; the detector reads its blocks like any others and then says `confirmed` or `unconfirmed`.
+that session; the detector reads its blocks like any others and then says `confirmed` or `unconfirmed`. Where nobody
+measured the releases between the two, the instructions lane measures them as well, since that costs seconds: a finding
+should name the release that did it, not the first one that somebody happened to look at.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from history.model import Finding, Release
-from pointdrop.jobs.picks import Work, in_order
+from history.versions import version_key
+from pointdrop.jobs.picks import Work, in_order, spread
 from runners.errors import BadSettings
 from runners.settings.plans import Measure, Plan
 
@@ -21,6 +24,8 @@ COUNTED_METRIC = "insn/o"
 CONFIRM_BLOCKS = {"time": 4, "instructions": 1}
 #: More boundaries than this in one night are a flood, not a list of suspects: the largest are confirmed.
 MOST_SUSPECTS = 20
+#: Releases measured between the two sides of a boundary in one night; what is left comes the next night.
+MOST_BETWEEN = 4
 
 _TEXT = re.compile(
     r"(?P<server>[\w.-]+)/(?P<dbms>\w+)/(?P<config>[\w.-]+)/(?P<benchmark>\w+)/(?P<lane>time|instructions)/"
@@ -64,10 +69,13 @@ def suspects(findings: Iterable[Finding], most: int = MOST_SUSPECTS) -> list[Sus
     """What to measure again, the largest changes first, each once; findings that are settled are left out."""
     size: dict[Suspect, float] = {}
     for finding in findings:
-        if finding.tier != "provisional" or finding.kind == "environment":
+        if finding.kind == "environment":
             continue
         for move in finding.moves:
             lane = "instructions" if move.key.metric == COUNTED_METRIC else "time"
+            narrow = lane == "instructions" and finding.kind == "regression" and finding.unmeasured
+            if finding.tier != "provisional" and not narrow:
+                continue
             suspect = Suspect(
                 move.key.server,
                 finding.dbms,
@@ -102,8 +110,25 @@ def _session(together: Sequence[Suspect], plan: Plan, known: Mapping[str, Iterab
     if unknown:
         raise BadSettings(f"{first}: {first.dbms} {', '.join(unknown)}: not a known, runnable release")
     measure = _measure(first, plan)
-    releases = in_order(by_version[version] for version in versions)
+    chosen = {version: by_version[version] for version in versions}
+    if first.lane == "instructions":
+        chosen |= {r.version: r for suspect in together for r in _between(suspect, by_version)}
+    releases = in_order(chosen.values())
     return Work(measure, first.config, "", releases, releases[0], again=True)
+
+
+def _between(suspect: Suspect, known: Mapping[str, Release]) -> list[Release]:
+    """Releases of the suspect's line between its two sides, spread when there are many; none between two lines."""
+    before, after = known[suspect.previous], known[suspect.release]
+    if before.line != after.line:
+        return []
+    low, high = (version_key(suspect.dbms, side.version) for side in (before, after))
+    inside = [
+        release
+        for release in in_order(known.values())
+        if release.line == after.line and low < version_key(suspect.dbms, release.version) < high
+    ]
+    return spread(inside, MOST_BETWEEN)
 
 
 def _measure(suspect: Suspect, plan: Plan) -> Measure:

@@ -107,6 +107,7 @@ def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -
     for measure in _measures(plan, dbms):
         if measure.dbms not in asked:
             bench.catalogue.discover(measure.dbms)
+            _pin_known(bench, measure.dbms)
             asked.add(measure.dbms)
         for config in measure.configs:
             measured = bench.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
@@ -126,6 +127,14 @@ def named(bench: Bench, plan: Plan, dbms: Collection[str], versions: Collection[
 
 def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
     return [measure for measure in plan.measure if not dbms or measure.dbms in dbms]
+
+
+def _pin_known(bench: Bench, dbms: str) -> None:
+    """Write the manifest's pins into the history, so that findings can name releases nobody measured."""
+    held = {release.version for release in bench.store.releases(dbms)}
+    for known in bench.catalogue.list(dbms):
+        if known.state == "pinned" and known.release.digest and known.release.version not in held:
+            bench.store.pin_release(known.release)
 
 
 def runnable(bench: Bench, dbms: str) -> list[Release]:

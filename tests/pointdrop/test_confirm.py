@@ -55,6 +55,16 @@ def test_only_unsettled_findings_of_the_product_are_measured_again_largest_first
     ]
 
 
+def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> None:
+    settled = finding("confirmed", 5, move("insn/o", 44)).model_copy(
+        update={"previous": "17.1", "unmeasured": ("17.2",)}
+    )
+    (suspect,) = suspects([settled])
+    (work,) = confirmations([suspect], PLAN, KNOWN)
+    assert [r.version for r in work.candidates] == ["17.1", "17.2", "17.3", "17.4", "17.5"]
+    assert suspects([settled.model_copy(update={"unmeasured": ()})]) == []
+
+
 def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
     wanted = suspects(
         [
