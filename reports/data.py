@@ -74,7 +74,16 @@ def series_json(series: Sequence[Series], marks: dict[str, dict[str, Mark]]) -> 
                         "version": point.version,
                         "released": point.released.isoformat() if point.released else None,
                         "median": level(point),
-                        "blocks": [vars(block) for block in point.values],
+                        "blocks": [
+                            {
+                                "value": block.value,
+                                "block": block.block_id,
+                                "session": block.session_id,
+                                "host": block.host,
+                                "epoch": block.epoch,
+                            }
+                            for block in point.values
+                        ],
                     }
                     for point in points
                 ],

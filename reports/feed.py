@@ -29,7 +29,10 @@ def seen(snapshot: Snapshot) -> dict[tuple[str, str], datetime]:
 
 
 def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
-    """Newest first by the last event of each finding, or by when its release was first measured; ids are made of finding keys and never change."""
+    """Newest first by the last event of each finding, or by when its release was first measured.
+
+    Ids are made of finding keys and never change.
+    """
     ET.register_namespace("", ATOM)
     root = ET.Element(f"{{{ATOM}}}feed")
 

@@ -22,7 +22,7 @@ from reports.pages import compare
 from reports.pages.environment import environment_context
 from reports.pages.finding import finding_context
 from reports.pages.insert import insert_context
-from reports.pages.line import line_context
+from reports.pages.line import line_context, siblings
 from reports.pages.noise import noise_context, noise_csv
 from reports.pages.overview import about_context, all_briefs, overview_context
 from reports.pages.test import test_context
@@ -236,7 +236,7 @@ def _line(key: LineKey, snapshot: Snapshot, settings: ReportSettings, digests: _
             f"{folder}/index.csv": data.series_csv(series, marks, blocks=False),
         }
 
-    others = digest(*(str(other) for other in snapshot.lines if other[:2] == key[:2]))
+    others = digest(*(str(other) for other in siblings(key, snapshot)))
     inputs = digest(digests.of_line(snapshot, key, series), others)
     yield Unit(inputs, (page, f"{folder}/index.json", f"{folder}/index.csv"), make_line)
     if key.benchmark == BENCHMARK:

@@ -33,6 +33,8 @@ class MetricBrief:
     median: str
     worst: str
     worst_test: str
+    css: str
+    """`worse` or `better`, by the metric's own direction: a finding may gain in one metric and lose in another."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ class Brief:
     line: str
     release: str
     previous: str
-    unmeasured: tuple[str, ...]
+    unmeasured: str
     title: str
     metrics: tuple[MetricBrief, ...]
     headline: str
+    lead: str
+    """The headline metric's median, for lists of a line each."""
     groups: str
     sure: str
     tier: str
@@ -80,7 +84,9 @@ def metric_briefs(moves: Sequence[Move]) -> list[MetricBrief]:
         here = by_metric[metric]
         worst = max(here, key=lambda move: (abs(move.change_pct), move.key.id))
         median = statistics.median(move.change_pct for move in here)
-        found.append(MetricBrief(metric, len(here), signed_pct(median), signed_pct(worst.change_pct), worst.key.test))
+        css = "better" if (median > 0) == (worst.better == "higher") else "worse"
+        changes = signed_pct(median), signed_pct(worst.change_pct)
+        found.append(MetricBrief(metric, len(here), *changes, worst.key.test, css))
     return found
 
 
@@ -110,6 +116,17 @@ def group_text(finding: Finding) -> str:
     return " · ".join(f"{one.group or 'all tests'}: {one.moved} of {one.tests}" for one in rows)
 
 
+def sure_text(probability: float) -> str:
+    """`p 0.962`; a probability is never printed as certainty."""
+    return "p > 0.999" if probability > 0.9994 else f"p {probability:.3f}"
+
+
+def between(finding: Finding) -> str:
+    """What was not measured between the two sides, at most three names."""
+    names = finding.unmeasured
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]} ({len(names)} releases)"
+
+
 def brief(finding: Finding, events: Sequence[FindingEvent] = (), links: Sequence[IssueLink] = ()) -> Brief:
     probability = max((move.probability for move in finding.moves), default=0.0)
     pages = sorted({LineKey.of(move.key) for move in finding.moves})
@@ -124,14 +141,15 @@ def brief(finding: Finding, events: Sequence[FindingEvent] = (), links: Sequence
         line=finding.line,
         release=finding.release,
         previous=finding.previous,
-        unmeasured=finding.unmeasured,
+        unmeasured=between(finding),
         title=f"{finding.dbms} {finding.release}: {WORDS[finding.kind]} than {finding.previous}"
         if finding.kind in ("regression", "improvement")
         else f"{finding.dbms} {finding.release}: {WORDS[finding.kind]}",
         metrics=tuple(metric_briefs(finding.moves)),
         headline=headline(finding),
+        lead=next((one.median for one in metric_briefs(headline_moves(finding.moves))), ""),
         groups=group_text(finding),
-        sure=f"{finding.tier}, probability {probability:.3f}".replace("1.000", "> 0.999"),
+        sure=f"{finding.tier}, {sure_text(probability)}",
         tier=finding.tier,
         cause=finding.cause,
         state=state_of(events),

@@ -12,6 +12,7 @@ from reports.relative import relative
 from reports.views import VIEWS
 
 ABSENT = "–"
+SMALL_RATIO = 0.095
 
 
 class Subject(NamedTuple):
@@ -40,6 +41,11 @@ Numbers = dict[str, dict[Subject, dict[str, float]]]
 """By view id, subject, test."""
 
 
+def ratio_text(ratio: float) -> str:
+    """Two decimals, or two digits where fsync makes a config a hundred times slower."""
+    return f"{ratio:.2f}" if ratio >= SMALL_RATIO or ratio == 0 else f"{ratio:.2g}"
+
+
 def matrices(numbers: Numbers, tests: dict[str, list[Test]], subjects: Sequence[Subject]) -> list[dict[str, Any]]:
     """One matrix for each release that was measured with more than one config: throughput, absolute and relative."""
     found = []
@@ -59,7 +65,9 @@ def matrices(numbers: Numbers, tests: dict[str, list[Test]], subjects: Sequence[
                 "tests": names,
                 "base": rows[0].config,
                 "absolute": [(row.config, [ABSENT if v is None else plain(v) for v in row.absolute]) for row in rows],
-                "relative": [(row.config, [ABSENT if v is None else f"{v:.2f}" for v in row.relative]) for row in rows],
+                "relative": [
+                    (row.config, [ABSENT if v is None else ratio_text(v) for v in row.relative]) for row in rows
+                ],
             }
         )
     return found

@@ -23,6 +23,8 @@ from reports.spark import spark
 from reports.views import offered
 
 ABSENT = "–"
+#: Links to the same line on other servers or with other configs.
+MAX_SIBLINGS = 12
 #: Releases that a mark's label needs to its right before the next label may stand on the same line.
 LABEL_ROOM = 3.5
 MAX_LABEL_ROWS = 3
@@ -168,6 +170,7 @@ def view_context(
         "base": table.versions[table.base] if table.versions else "",
         "columns": columns(table, series, briefs),
         "overall": group_cells(whole, decimals) if whole else [],
+        "overall_spark": spark(whole.medians) if whole else "",
         "groups": [
             {
                 "name": group.name,
@@ -221,12 +224,17 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
         "releases": len({point.version for one in series for point in one.points}),
         "newest": newest_block(snapshot, key),
         "insert": key.benchmark == BENCHMARK,
-        "siblings": [
-            (f"{other.where}", addresses.of_line(other))
-            for other in snapshot.lines
-            if other[:2] == key[:2] and other != key
-        ],
+        "siblings": siblings(key, snapshot),
     }
+
+
+def siblings(key: LineKey, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """(label, address) of the same line elsewhere, where it has more than one release; single ones are for Compare."""
+    return [
+        (other.where, addresses.of_line(other))
+        for other, series in snapshot.lines.items()
+        if other[:2] == key[:2] and other != key and any(len(one.points) > 1 for one in series)
+    ][:MAX_SIBLINGS]
 
 
 def _on(briefs: Sequence[Brief], findings: Sequence[Any], table: HeatTable) -> list[Brief]:

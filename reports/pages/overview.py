@@ -19,7 +19,7 @@ from reports.spark import spark
 from reports.views import offered
 
 #: Findings on the overview; the findings page has all.
-MAX_FINDINGS = 30
+MAX_FINDINGS = 12
 #: Nightlies make this page stale after so many days.
 STALE_DAYS = 3
 #: `Release.build` of figures somebody else measured and published.
@@ -160,7 +160,8 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
         "more": max(0, len(briefs) - MAX_FINDINGS),
         "regressions": sum(one.kind in ("regression", "drift") for one in briefs),
         "fresh": [one for one in briefs if f"{one.dbms} {one.release}" in fresh],
-        "lines": sorted(lines, key=line_order),
+        "lines": sorted((row for row in lines if row.releases > 1), key=line_order),
+        "single": sum(row.releases == 1 for row in lines),
         "sessions": sessions,
         "missing": did_not_run(latest),
     }
