@@ -5,8 +5,8 @@ RunnersError
 ├── WorkloadFailed     sysbench, or a statement of it, failed against a running server
 ├── CountingFailed     callgrind gave no usable count
 ├── HostBusy           another session measures on this host
-├── OutOfSpace         the disk cannot take the data of the next block
-└── SessionStopped     a deadline or a machine-time budget ended the session; finished blocks are kept
+├── HostChanged        a resumed session finds another machine, or another workload, than it began with
+└── OutOfSpace         the disk cannot take the data of the next block
 """
 
 from typing import ClassVar
@@ -36,11 +36,9 @@ class HostBusy(RunnersError):
     """Two sessions never measure on one host at once."""
 
 
+class HostChanged(RunnersError):
+    """Blocks of one session are of one machine and one workload."""
+
+
 class OutOfSpace(RunnersError):
     """Too little room below the state directory."""
-
-
-class SessionStopped(RunnersError):
-    """Time ran out; what is finished is stored, and the next session resumes."""
-
-    exit_code = 4

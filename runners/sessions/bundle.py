@@ -13,7 +13,7 @@ from history.model import Release, Run, Session
 from runners.engines import Connection
 from runners.errors import BadSettings
 from runners.sessions.model import PlannedRun, SessionPlan
-from runners.sessions.planning import plan_session, test_seconds, workload_seed
+from runners.sessions.planning import COUNTED_SEED, DATA_SEED, plan_session, test_seconds, workload_seed
 from runners.settings import Benchmark, Profile, Server, Test
 from runners.settings.dbms import RenderedOptions
 from runners.sysbench import count_command, run_command, scripts_digest
@@ -30,6 +30,8 @@ def workload(plan: SessionPlan) -> dict[str, Any]:
         "profile": plan.profile.model_dump(mode="json", exclude={"title"}),
         "scale": plan.scale.model_dump(mode="json"),
         "scripts": scripts_digest(),
+        "data_seed": DATA_SEED,
+        "counted_seed": COUNTED_SEED,
     }
 
 

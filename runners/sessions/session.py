@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 
 from history.model import Block, Metric, Run, Session
 from runners.engines import Engine, EngineError, Installed, engine_for, stop_leftovers
-from runners.errors import BadSettings, HostBusy, OutOfSpace, WorkloadFailed
+from runners.errors import BadSettings, HostBusy, HostChanged, OutOfSpace, WorkloadFailed
 from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
@@ -45,7 +45,7 @@ from runners.sessions.events import (
 )
 from runners.sessions.lanes import TestResult
 from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
-from runners.sessions.planning import block_seconds, data_bytes, estimate, repeat_of
+from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 from runners.settings.metrics import load_metrics
@@ -127,7 +127,8 @@ def run_session(
     `deadline` or within `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the
     blocks under way and is passed on.
 
-    Raises HostBusy when another session measures on this host, BadSettings when a config is wrong.
+    Raises HostBusy when another session measures on this host, HostChanged when the machine is no longer what it was
+    when a resumed session began, BadSettings when a config is wrong.
     """
     started = time.monotonic()
     settings = load_dbms(plan.control.dbms, configs)
@@ -145,7 +146,10 @@ def run_session(
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
             outcome.warnings.append(f"stopped a server an earlier run had left behind: {left.directory}")
-        session = session or _session(plan, state)
+        here = _session(plan, state)
+        if session is not None and session.fingerprint != here.fingerprint:
+            raise HostChanged(_change(session, here))
+        session = session or here
         ends = [started + budget_s] if budget_s is not None else []
         if deadline is not None:
             ends.append(started + (deadline - datetime.now(UTC)).total_seconds())
@@ -187,6 +191,13 @@ def _session(plan: SessionPlan, state: Path) -> Session:
         started=datetime.now(UTC),
         control=plan.control.version,
     )
+
+
+def _change(stored: Session, here: Session) -> str:
+    before, now = stored.fingerprint.facts, here.fingerprint.facts
+    changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    facts = "; ".join(f"{name}: {before.get(name, 'unknown')} -> {now.get(name, 'unknown')}" for name in changed)
+    return f"session {stored.id} cannot go on, since this machine changed ({facts}); give it up and begin a new one"
 
 
 @contextmanager
@@ -307,7 +318,7 @@ def _measure(bench: _Bench, block: PlannedBlock) -> Block:
     with bench.engine(block.run) as engine:
         try:
             prepared = prepare(
-                engine, plan.scale, plan.tests, bench.state / "prepared", seed=plan.seed, needed=2 * data_bytes(plan)
+                engine, plan.scale, plan.tests, bench.state / "prepared", seed=DATA_SEED, needed=2 * data_bytes(plan)
             )
         except (EngineError, WorkloadFailed) as error:
             if bench.stop.is_set():

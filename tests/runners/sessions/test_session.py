@@ -10,9 +10,9 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from history.model import Block, Run, Session
+from history.model import Block, Fingerprint, Run, Session
 from runners.engines import EngineError
-from runners.errors import HostBusy, OutOfSpace
+from runners.errors import HostBusy, HostChanged, OutOfSpace
 from runners.releases import Catalogue
 from runners.sessions import BlockStarted, Event, Outcome, SessionPlan, TestDone, run_session
 from runners.sessions.data import check_space
@@ -97,7 +97,11 @@ def test_a_killed_session_goes_on_where_it_was(run: Callable[..., Outcome], make
         assert kept.values("point-query.range100", "dbgb")[0] > 0
         assert len(kept.blocks[0].samples["point-query.range100"]["qps"]) >= 1
         assert sum(kept.blocks[0].samples["point-query.range100"]["histogram_count"]) > 100
-    facts = first.rows[0][0].fingerprint.facts
+    session = first.rows[0][0]
+    facts = session.fingerprint.facts
+    other = session.model_copy(update={"fingerprint": Fingerprint(facts=facts | {"kernel": "2.4"})})
+    with pytest.raises(HostChanged, match=r"machine changed \(kernel: 2\.4 -> .*\); give it up"):
+        run(plan, Kept(), finished=finished, session=other)
     assert {"cpu_model", "kernel", "sysbench", "workload"} <= facts.keys()
 
 
