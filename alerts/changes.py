@@ -109,5 +109,5 @@ def to_confirmed(standing: Standing) -> tuple[Step, ...]:
 
 
 def carried(subject: Subject) -> tuple[str, ...]:
-    keys = (subject.key, subject.finding.key, *(other.key for other in subject.beside))
+    keys = (subject.key, subject.finding.key, *(other.key for other in (*subject.beside, *subject.same)))
     return tuple(dict.fromkeys(keys))

@@ -10,18 +10,20 @@ from statistics import fmean, geometric_mean
 from typing import Protocol
 
 from alerts.settings import Text
+from alerts.words import PRIMARY, headline
 from history.model import Finding, Move, Point, Row, Series, SeriesKey
 
-#: The field's columns, each with the metrics that fill it, best first. `o/s` is the rate, whatever is counted.
+#: The field's columns, each with the metrics that fill it, best first; the Insert Benchmark's have names and units of
+#: their own and keep them. `o/s` is the rate, whatever is counted.
 FIELD_COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cpu/o", ("cpu/o", "cpupq", "cpu_us/o")),
-    ("cs/o", ("cs/o",)),
-    ("r/o", ("r/o",)),
-    ("rKB/o", ("rKB/o",)),
-    ("wKB/o", ("wKB/o",)),
+    ("cs/o", ("cs/o", "cspq")),
+    ("r/o", ("r/o", "rpq")),
+    ("rKB/o", ("rKB/o", "rkbpq")),
+    ("wKB/o", ("wKB/o", "wkbpi")),
     ("o/s", ("qps", "ips", "indexed rows/s")),
 )
-INSTRUCTIONS = "insn/o"
+INSTRUCTIONS, RATE = "insn/o", "o/s"
 
 
 class Levels(Row):
@@ -97,8 +99,14 @@ def level(point: Point) -> float | None:
 
 
 def shown_moves(finding: Finding, limit: int) -> list[Move]:
-    """The largest changes, at most `limit`."""
-    return sorted(finding.moves, key=lambda move: (-abs(move.change_pct), move.key.id))[:limit]
+    """At most `limit` moves: the headline's metric first, then rates and CPU, then the rest, each the largest first."""
+    lead = headline(finding)
+
+    def rank(move: Move) -> tuple[bool, bool, float, str]:
+        metric = move.key.metric
+        return (lead is None or metric != lead.metric), metric not in PRIMARY, -abs(move.change_pct), move.key.id
+
+    return sorted(finding.moves, key=rank)[:limit]
 
 
 def context_of(finding: Finding, series: Iterable[Series], text: Text) -> Context:
@@ -129,14 +137,14 @@ def context_of(finding: Finding, series: Iterable[Series], text: Text) -> Contex
     for place in places:
         here = {key.metric: values for key, values in by_key.items() if _place(key) == place}
         columns = [
-            (metric if name == "cpu/o" else name, here[metric])
+            (name if name == RATE else metric, here[metric])
             for name, metrics in FIELD_COLUMNS
             for metric in metrics
             if metric in here and not any(other in here for other in metrics[: metrics.index(metric)])
         ]
         table = _table(place, columns, rows)
         # A lone rate is no per-operation table, and a table of nothing is none.
-        if table and set(table.columns) != {"o/s"}:
+        if table and set(table.columns) != {RATE}:
             tables.append(table)
         if INSTRUCTIONS in here:
             counted.setdefault(place[:3], []).append((place[3], here[INSTRUCTIONS]))

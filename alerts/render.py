@@ -196,9 +196,7 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     than = f"than {'on ' if words.verb == 'need' else ''}{old}"
     slowly = " in small steps, none of them large enough alone" if finding.kind == "drift" else ""
     subject = (
-        Markdown(lead.what[:1].upper() + lead.what[1:])
-        if lead.what.replace(" ", "").replace(",", "").isalpha()
-        else code(lead.what)
+        Markdown(lead.what[:1].upper() + lead.what[1:]) if re.fullmatch(r"[A-Za-z ,]+", lead.what) else code(lead.what)
     )
     return Markdown(
         f"{subject} on {new} {words.verb} **{percent(lead.change_pct)} {change}**{per} {than}{slowly} ({spread})."

@@ -30,7 +30,7 @@ _SPACES = {"Zs", "Zl", "Zp"}
 #: Characters that draw nothing and are none of those categories: fillers, joiners, variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | {chr(c) for c in range(0xFE00, 0xFE10)}
 #: A word that no Markdown dialect gives a meaning: letters, or a number with sign, percent, unit or fraction.
-_WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*|[-+−±<>≥≤~]?\d{1,3}(?:,\d{3})*(?:\.\d+)*(?:%|x|ms|us)?|[-–=%±+/&]")
+_WORD = re.compile(r"[A-Za-z]+(?:['’/-][A-Za-z]+)*|[-+−±<>≥≤~]?\d{1,3}(?:,\d{3})*(?:\.\d+)*(?:%|x|ms|us)?|[-–=%±+/&]")
 #: Characters of such words that could still begin a tag, an entity or a strike-through.
 _ENTITY = re.compile(r"[<>~&]")
 _BLOCK_START = re.compile(r"[-+=]|\d+[.)]$")

@@ -32,6 +32,8 @@ class Subject(Row):
     finding: Finding
     beside: tuple[Finding, ...] = ()
     """Improvements at the same boundary."""
+    same: tuple[Finding, ...] = ()
+    """Less sure or older findings of the same key: they have the same issue, and are not told in it."""
 
     @property
     def severity(self) -> tuple[int, float]:
@@ -43,26 +45,27 @@ class Subject(Row):
 def subjects(findings: Iterable[Finding], kinds: Iterable[str]) -> list[Subject]:
     """One subject an issue, the worst first; kinds that are not in `kinds` get none of their own. Pure, order-free.
 
-    Two findings of one key (a line whose boundary was found twice while it settles) become one: the surest, then the
-    one with most moves.
+    Of two findings of one key (two campaigns measured other point releases of a line) the issue tells the surest, then
+    the newest.
     """
     kinds = frozenset(kinds)
-    chosen: dict[str, Finding] = {}
+    chosen: dict[str, list[Finding]] = {}
     improvements: dict[tuple[str, str, str], Finding] = {}
     for finding in sorted(findings, key=_surest_last):
         if finding.kind == "improvement":
             improvements[finding.dbms, finding.line, finding.release] = finding
         if finding.kind in kinds:
-            chosen[issue_key(finding.dbms, finding.line, finding.release, finding.kind)] = finding
-    regressed = {(f.dbms, f.line, f.release) for f in chosen.values() if f.kind == "regression"}
-    found = []
-    for key, finding in chosen.items():
+            key = issue_key(finding.dbms, finding.line, finding.release, finding.kind)
+            chosen.setdefault(key, []).append(finding)
+    regressed = {(f.dbms, f.line, f.release) for found in chosen.values() for f in found if f.kind == "regression"}
+    made = []
+    for key, (*same, finding) in chosen.items():
         boundary = (finding.dbms, finding.line, finding.release)
         if finding.kind == "improvement" and boundary in regressed:
             continue
         beside = improvements.get(boundary) if finding.kind == "regression" else None
-        found.append(Subject(key=key, finding=finding, beside=(beside,) if beside else ()))
-    return sorted(found, key=lambda s: (-s.severity[0], -s.severity[1], s.key))
+        made.append(Subject(key=key, finding=finding, beside=(beside,) if beside else (), same=tuple(same)))
+    return sorted(made, key=lambda s: (-s.severity[0], -s.severity[1], s.key))
 
 
 def _surest_last(finding: Finding) -> tuple[int, object, int, str]:

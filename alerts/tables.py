@@ -14,6 +14,8 @@ from alerts.context import Levels, OperationTable
 from alerts.words import signed
 
 BARS = "▁▂▃▄▅▆▇█"
+#: Columns of whole numbers: rates, and microseconds of CPU.
+WHOLE = frozenset({"o/s", "cpupq", "cpu_us/o"})
 #: A column of numbers is at least this wide, like a tab stop.
 COLUMN = 8
 
@@ -31,7 +33,7 @@ def absolute(column: str, value: float | None) -> str:
     """`value` with the decimals its column has in the field's tables."""
     if value is None:
         return "-"
-    if column == "o/s":
+    if column in WHOLE:
         return f"{value:.0f}"
     return f"{value:.6f}" if column == "cpu/o" else f"{value:.3f}"
 

@@ -24,6 +24,7 @@ WHOLE_PERCENT, SMALL_PERCENT = 10.0, 0.1
 GROUPS_IN_TITLE = 3
 
 DBMS = {"mysql": "MySQL", "postgres": "Postgres", "mariadb": "MariaDB", "myrocks": "MyRocks"}
+BENCHMARKS = {"insert": "Insert Benchmark", "sysbench": "sysbench"}
 GROUPS = {"point": "point queries", "range": "range queries", "write": "writes", "writes": "writes"}
 
 
@@ -44,6 +45,11 @@ METRICS: dict[str, MetricWords] = {
     "cpu_us/o": MetricWords("need", "more server CPU", "less server CPU", "server CPU per operation"),
     "cpupq": MetricWords("need", "more CPU", "less CPU", "CPU per operation"),
     "cpu/o": MetricWords("need", "more CPU", "less CPU", "CPU per operation"),
+    "cspq": MetricWords("need", "more context switches", "fewer context switches", "context switches per operation"),
+    "rpq": MetricWords("need", "more storage reads", "fewer storage reads", "storage reads per operation"),
+    "rkbpq": MetricWords("need", "more KB read", "fewer KB read", "KB read per operation"),
+    "wpi": MetricWords("need", "more storage writes", "fewer storage writes", "storage writes per insert"),
+    "wkbpi": MetricWords("need", "more KB written", "fewer KB written", "KB written per insert"),
     "cs/o": MetricWords("need", "more context switches", "fewer context switches", "context switches per operation"),
     "r/o": MetricWords("need", "more storage reads", "fewer storage reads", "storage reads per operation"),
     "rKB/o": MetricWords("need", "more KB read", "fewer KB read", "KB read per operation"),
@@ -56,6 +62,8 @@ METRICS: dict[str, MetricWords] = {
 }
 #: Which metric leads when several moved in as many tests.
 LEADING: tuple[str, ...] = tuple(METRICS)
+#: Rates and costs of the processor; the others explain, and are counted, not told one by one.
+PRIMARY = frozenset({"qps", "ips", "indexed rows/s", "insn/o", "cpu_us/o", "cpupq", "cpu/o"})
 
 
 def metric_words(metric: str) -> MetricWords:
@@ -103,6 +111,7 @@ class Headline(Row):
     """On the server where most tests moved."""
     server: str
     servers: tuple[str, ...]
+    benchmarks: tuple[str, ...]
 
     @property
     def change(self) -> str:
@@ -111,7 +120,9 @@ class Headline(Row):
 
     @property
     def what(self) -> str:
-        return listing(self.groups) if len(self.groups) <= GROUPS_IN_TITLE else "many kinds of tests"
+        if len(self.groups) <= GROUPS_IN_TITLE:
+            return listing(self.groups)
+        return f"{listing([BENCHMARKS.get(name, name) for name in self.benchmarks])} tests"
 
 
 def leads(finding: Finding, move: Move) -> bool:
@@ -154,6 +165,7 @@ def headline(finding: Finding) -> Headline | None:
         tests=sum(group.tests for group in counts[server]),
         server=server,
         servers=tuple(sorted({move.key.server for move in told})),
+        benchmarks=tuple(sorted({move.key.benchmark for move in told})),
     )
 
 
@@ -179,12 +191,16 @@ def issue_title(finding: Finding, lead: Headline) -> str:
 
 
 def beside_in_words(finding: Finding, lead: Headline) -> str:
-    """The other metrics that moved, `QPS −5.6 % in 32 tests, CPU per operation +5.7 % in 30 tests`; may be empty."""
+    """The other metrics that moved: `QPS −5.6 % in 32 tests, CPU per operation +5.7 % in 30 tests`; may be empty."""
     told = []
-    for metric in sorted({m.key.metric for m in finding.moves} - {lead.metric}, key=lambda m: (metric_place(m), m)):
+    others = sorted({m.key.metric for m in finding.moves} - {lead.metric}, key=lambda m: (metric_place(m), m))
+    for metric in [metric for metric in others if metric in PRIMARY]:
         changes = [move.change_pct for move in finding.moves if move.key.metric == metric]
         tests = len({(m.key.server, m.key.config, m.key.test) for m in finding.moves if m.key.metric == metric})
         told.append(f"{metric_words(metric).noun} {signed(median(changes))} in {count(tests, 'test')}")
+    rest = [metric for metric in others if metric not in PRIMARY]
+    if rest:
+        told.append(f"{count(len(rest), 'other metric')}" if told else listing([metric_words(m).noun for m in rest]))
     return ", ".join(told)
 
 

@@ -20,6 +20,13 @@ TrackerName = Annotated[
 ]
 Issues = Annotated[Path | None, typer.Option("--issues", help="Directory of the files tracker; else var/issues.")]
 Format = Annotated[Literal["text", "json"], typer.Option(help="text for people, json for programs.")]
+Provisional = Annotated[
+    bool,
+    typer.Option("--provisional", help="Findings nobody can measure again, as in published figures, count as well."),
+]
+
+#: Columns of a table that no terminal shows, so that a row stays on one line.
+PIPED_WIDTH = 200
 
 group = typer.Typer(help="Findings become issues; what would be filed, what was, and what people said.")
 
@@ -28,7 +35,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="alerts", no_args_is_help=True)
 
 
-def _open(history: str | None, tracker: str, issues: Path | None) -> tuple[Store, Tracker, AlertSettings]:
+def _open(
+    history: str | None, tracker: str, issues: Path | None, provisional: bool = False
+) -> tuple[Store, Tracker, AlertSettings]:
     import os
 
     from alerts import load_settings
@@ -37,6 +46,9 @@ def _open(history: str | None, tracker: str, issues: Path | None) -> tuple[Store
     from pointdrop.paths import configs_dir, history_url, state_dir
 
     settings = load_settings(configs_dir() / "alerts.toml")
+    if provisional:
+        filing = settings.filing.model_copy(update={"tiers": (*settings.filing.tiers, "provisional")})
+        settings = settings.model_copy(update={"filing": filing})
     where = tracker_for(tracker, os.environ, issues or state_dir() / "issues", settings)
     return Store.open(history_url(history)), where, settings
 
@@ -47,6 +59,7 @@ def sync_command(
     tracker: TrackerName = "auto",
     issues: Issues = None,
     format: Format = "text",
+    provisional: Provisional = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `preview`.")] = False,
 ) -> None:
     """File, edit, comment, close and re-open issues until they agree with the newest detection.
@@ -54,11 +67,11 @@ def sync_command(
     Safe to stop and to repeat. Exit code 4 when something could not be done; the next sync does it.
     """
     if dry_run:
-        preview_command(history, tracker, issues, format)
+        preview_command(history, tracker, issues, format, provisional)
         return
     from alerts import sync
 
-    store, where, settings = _open(history, tracker, issues)
+    store, where, settings = _open(history, tracker, issues, provisional)
     with store:
         report = sync(store, where, settings)
     if format == "json":
@@ -86,11 +99,12 @@ def preview_command(
     format: Annotated[
         Literal["text", "json", "markdown"], typer.Option(help="markdown prints the issues and comments in full.")
     ] = "text",
+    provisional: Provisional = False,
 ) -> None:
     """Show what a sync would file, change and close. Writes nothing anywhere."""
     from alerts import preview
 
-    store, where, settings = _open(history, tracker, issues)
+    store, where, settings = _open(history, tracker, issues, provisional)
     with store:
         changes = preview(store, where, settings)
     if format == "json":
@@ -146,7 +160,10 @@ def list_command(
         number = f"#{line.number}" if line.number else "-"
         title = f"{line.title} ({line.note})" if line.note else line.title
         table.add_row(line.state, number, escape(line.key), escape(title))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(table)
 
 
 @group.command("show")

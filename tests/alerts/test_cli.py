@@ -1,0 +1,78 @@
+"""`pointdrop alerts` on a real history."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from history.store import Store
+from pointdrop.cli.main import app
+from tests.alerts.examples import finding
+from tests.alerts.histories import detect
+
+KEY = "postgres/17/17.5/regression"
+
+
+@pytest.fixture
+def run(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    detect(store, finding(), finding("17.2", "17.1", tier="provisional", changes={"insert": 1.0}))
+    monkeypatch.setenv("POINTDROP_STATE", str(tmp_path))
+    monkeypatch.setenv("POINTDROP_HISTORY", str(store.url))
+    for name in ("GITHUB_TOKEN", "GITHUB_REPOSITORY", "POINTDROP_APP_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*words: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(app, ["alerts", *words])
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+def test_preview_files_nothing_and_sync_files_it(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert f"file      {KEY}: postgres 17.5: point queries" in run("preview").stdout
+    assert "**Evidence**" in run("preview", "--format", "markdown").stdout
+    planned = json.loads(run("preview", "--format", "json").stdout)
+    assert {change["action"] for change in planned} == {"file", "record"}
+    assert not (tmp_path / "issues").exists()
+    assert run("sync", "--dry-run").stdout == run("preview").stdout
+    assert run("sync").stdout.splitlines()[-1] == "files: 2 changes, 1 open issues."
+    assert [path.name for path in (tmp_path / "issues").glob("*.md")] == ["0001-postgres-17-17.5-regression.md"]
+    report = json.loads(run("sync", "--format", "json").stdout)
+    assert report["done"] == [] and report["open"] == 1
+    assert "Nothing to file" in run("preview").stderr
+
+
+def test_list_and_show(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    run("sync", "--issues", str(tmp_path / "elsewhere"))
+    lines = json.loads(run("list", "--format", "json", "--issues", str(tmp_path / "elsewhere")).stdout)
+    assert [(line["key"], line["state"], line["number"]) for line in lines] == [
+        (KEY, "filed", 1),
+        ("postgres/17/17.2/regression", "new", None),
+    ]
+    assert "filed" in run("list").stdout
+    shown = run("show", KEY).stdout
+    assert "confirmed" in shown and "**Repeat it**" in shown
+    values = json.loads(run("show", KEY, "--format", "json").stdout)
+    assert [event["event"] for event in values["events"]] == ["detected", "confirmed", "filed"]
+    assert "prints the keys" in str(run("show", "nothing", code=1).exception)
+
+
+def test_ack(run) -> None:  # type: ignore[no-untyped-def]
+    run("sync")
+    assert run("ack", KEY, "--reason", "known").stdout == f"{KEY} is acknowledged now.\n"
+    assert json.loads(run("list", "--format", "json").stdout)[0]["state"] == "acknowledged"
+    assert "prints the keys" in str(run("ack", "nothing", code=1).exception)
+
+
+def test_provisional_findings_on_request(run) -> None:  # type: ignore[no-untyped-def]
+    assert len(json.loads(run("preview", "--provisional", "--format", "json").stdout)) == 2
+    assert run("sync", "--provisional").stdout.count("file ") == 2
+
+
+def test_what_could_not_be_written_is_exit_code_4(run, store: Store) -> None:  # type: ignore[no-untyped-def]
+    detect(store, finding().model_copy(update={"evidence": ()}))
+    assert "no value for evidence" in run("sync", code=4).stderr
