@@ -160,8 +160,8 @@ def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> s
         all_moved = len(fast) >= max(IDLE_TESTS, IDLE_SHARE * measured["throughput"])
         if one_block and all_moved and known >= len(fast) and len(fast & cost) <= (1.0 - IDLE_SHARE) * len(fast):
             return (
-                f"{len(fast)} tests of {server} moved in throughput and {len(fast & cost)} of them in CPU cost, with one "
-                "block on one side: the machine had less time to give, or more."
+                f"{len(fast)} tests of {server} moved in throughput and {len(fast & cost)} of them in CPU cost, with "
+                "one block on one side: the machine had less time to give, or more."
             )
     return ""
 

@@ -18,7 +18,7 @@ from detector.drift import drifts, first_ga
 from detector.evidence import of_boundary, of_drift
 from detector.moves import direction, moves_of, percent, raw_level, verdict_of
 from detector.releases.campaign import Campaign, campaign, families
-from detector.releases.scan import Scan, scan
+from detector.releases.scan import scan
 from detector.releases.steps import Reading, read
 from detector.settings import DetectorSettings
 from history.model import Cause, Finding, FindingKind, GroupSummary, Move, Release, Series, Tier, finding_key
@@ -92,7 +92,7 @@ def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]
         for kind, of_kind in by_kind.items():
             sentences = (*of_boundary(from_series, found, reading, release, of_kind), *from_series.joined)
             parts.append(_part(from_series, kind, release - 1, release, of_kind, sentences))
-    return parts + _drifts(from_series, found, reading, settings)
+    return parts + _drifts(from_series, reading, settings)
 
 
 def _part(
@@ -118,13 +118,13 @@ def _smallest(settings: DetectorSettings) -> dict[str, float]:
     return {name: metric.smallest_change_pct / 100.0 for name, metric in settings.metrics.items()}
 
 
-def _drifts(from_series: Campaign, found: Scan, reading: Reading, settings: DetectorSettings) -> list[Part]:
+def _drifts(from_series: Campaign, reading: Reading, settings: DetectorSettings) -> list[Part]:
     """Slow drifts of one campaign: those for the worse, since nobody needs an issue about a slow gain."""
     panel = from_series.panel
     start = first_ga(panel.releases)
     moves = []
     since = []
-    for drift in drifts(from_series, found, reading, math.log1p(settings.drift_pct / 100.0)):
+    for drift in drifts(from_series, reading, math.log1p(settings.drift_pct / 100.0)):
         series = from_series.series[drift.place]
         before = raw_level(from_series, drift.place, drift.start)
         after = before * math.exp(drift.size)

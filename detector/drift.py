@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from detector.releases.campaign import Campaign
 from detector.releases.kinds import evidence, kind_of
-from detector.releases.scan import Scan
+from detector.releases.panel import Panel
 from detector.releases.steps import Reading
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ def first_ga(releases: tuple[str, ...]) -> int:
     return 0
 
 
-def drifts(campaign: Campaign, found: Scan, reading: Reading, least: float) -> list[Drift]:
+def drifts(campaign: Campaign, reading: Reading, least: float) -> list[Drift]:
     """Series that drifted by at least `least` (log units) since the line's first release."""
     panel = campaign.panel
     start = first_ga(panel.releases)
@@ -71,7 +71,7 @@ def drifts(campaign: Campaign, found: Scan, reading: Reading, least: float) -> l
     for m, s, t in sorted(campaign.series):
         if not evident[m] or kind_of(panel.metrics[m]).name not in ("throughput", "cpu", "instructions"):
             continue
-        values = _without_steps(reading, (m, s, t))
+        values = _without_steps(panel, reading, (m, s, t))
         measured = [r for r in range(start, len(panel.releases)) if math.isfinite(values[r])]
         if len(measured) < FEWEST_RELEASES:
             continue
@@ -80,13 +80,13 @@ def drifts(campaign: Campaign, found: Scan, reading: Reading, least: float) -> l
         if abs(size) < least or abs(size) < CLEAR_Z * error or _jumpy(values, measured, size):
             continue
         release = _since(values, measured, noise, least, size)
-        level = float(np.median(reading.values[m, s, t][measured[:END]]))
+        level = float(np.median(panel.values[m, s, t][measured[:END]]))
         candidates.append(Drift((m, s, t), release, level, size, error))
     return _agreed(campaign, candidates)
 
 
-def _without_steps(reading: Reading, place: tuple[int, int, int]) -> Floats:
-    values: Floats = reading.values[place].copy()
+def _without_steps(panel: Panel, reading: Reading, place: tuple[int, int, int]) -> Floats:
+    values: Floats = panel.values[place].copy()
     for step in reading.steps:
         if (step.metric, step.server, step.test) == place:
             values[step.release :] -= step.size

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from detector import robust
-from detector.releases import common, noise
+from detector.releases import common, noise, trend
 from detector.releases.boundaries import THRESHOLD, boundaries, segments
 from detector.releases.kinds import kind_of
 from detector.releases.panel import Panel
@@ -68,6 +68,8 @@ class Reading:
     """All steps of a panel, and the noise they are judged by."""
 
     steps: tuple[Step, ...]
+    slopes: frozenset[tuple[int, int, int]]
+    """Series (metric, server, test) whose steps are better told as a slope; they are not among the steps."""
     noise: Floats
     """[metrics, servers, tests] standard deviation of one release's value."""
     values: Floats
@@ -95,10 +97,11 @@ def read(found: Scan, threshold: float = THRESHOLD) -> Reading:
         between = _between(values, known, level, weight, used, prior)
     sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
     steps = []
+    slopes = set()
     for m, s, t in np.ndindex(panel.shape[:3]):
         if places[s, t]:
             shows = max(float(found.shows[m]), LEAST_SHOWS)
-            steps += _of_series(
+            of_series = _of_series(
                 panel,
                 values[m, s, t],
                 sd[m, s, t],
@@ -108,8 +111,13 @@ def read(found: Scan, threshold: float = THRESHOLD) -> Reading:
                 shows,
                 float(found.floor[m]),
             )
+            # The shift common to all tests is given back: a slope they share looks like one.
+            if trend.is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
+                slopes.add((m, s, t))
+            else:
+                steps += of_series
     noise_sd = np.sqrt(between + noise.mean_known(panel.values, known) + noise.LEAST_SD**2)
-    return Reading(tuple(steps), noise_sd, values, shift)
+    return Reading(tuple(steps), frozenset(slopes), noise_sd, values, shift)
 
 
 def _weights(values: Floats, sd: Floats) -> Floats:

@@ -1,0 +1,288 @@
+"""Findings: what becomes one, of which kind and cause, and how sure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from detector import detect
+from detector.attribution import attach
+from detector.errors import UnknownEvidence
+from detector.explain import explain
+from detector.moves import q_values
+from history.model import Finding, FunctionCost, Release, Series, StatementPlan
+from tests.detector.making import key, series
+
+RELEASES = 10
+
+
+def suite(
+    tests: int = 10,
+    *,
+    seed: int = 1,
+    drop: float = 0.0,
+    at: int = 6,
+    moving: int = 4,
+    blocks: int = 3,
+    line: str = "17",
+    releases: int = RELEASES,
+    **options: object,
+) -> list[Series]:
+    """A suite with 0.6 % of noise in which `moving` tests lose `drop` at release `at`, in throughput and CPU."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for test in range(tests):
+        noise = 0.006 * rng.standard_normal((2, releases, blocks))
+        step = np.zeros((releases, 1))
+        if test < moving:
+            step[at:] = np.log1p(-drop)
+        qps = 1000.0 * np.exp(step + noise[0])
+        cpu = 50.0 * np.exp(-step + noise[1])
+        for metric, values in (("qps", qps), ("cpu_us/o", cpu)):
+            made.append(
+                series(values.tolist(), test=f"test-{test:02}", metric=metric, line=line, **options)  # type: ignore[arg-type]
+            )
+    return made
+
+
+def test_a_quiet_suite_has_no_findings() -> None:
+    for seed in range(5):
+        assert detect(suite(seed=seed)) == []
+
+
+def test_a_regression_is_one_finding_with_everything_in_it() -> None:
+    (finding,) = detect(suite(drop=0.08))
+    assert finding.key == "postgres/17/17.6/regression"
+    assert (finding.kind, finding.cause, finding.tier) == ("regression", "product", "provisional")
+    assert (finding.previous, finding.release) == ("17.5", "17.6")
+    assert len(finding.moves) == 8
+    throughput = [move for move in finding.moves if move.key.metric == "qps"]
+    for move in throughput:
+        assert move.low_pct < -8 < move.high_pct
+        assert move.probability > 0.95
+        assert move.q_value is not None and move.q_value < 0.05
+        assert 0.1 < move.noise_pct < 1.0
+        assert move.mde_pct >= 1.2
+        assert move.blocks_before == move.blocks_after == 3
+    (group,) = [group for group in finding.groups if group.metric == "qps"]
+    assert (group.moved, group.tests) == (4, 10)
+    assert group.median_pct == pytest.approx(-8, abs=1)
+    assert any("4 of 10 tests moved" in sentence for sentence in finding.evidence)
+    assert any("noise floor" in sentence for sentence in finding.evidence)
+
+
+def test_both_directions_at_one_release_are_two_findings() -> None:
+    down = suite(drop=0.08)
+    up = suite(seed=2, drop=-0.09, moving=3)
+    renamed = [one.model_copy(update={"key": one.key.model_copy(update={"test": one.key.test + "-up"})}) for one in up]
+    assert [finding.kind for finding in detect(down + renamed)] == ["regression", "improvement"]
+
+
+def test_releases_in_between_are_suspects() -> None:
+    made = [
+        one.model_copy(update={"points": tuple(p for p in one.points if p.version not in ("17.5", "17.4"))})
+        for one in suite(drop=0.08)
+    ]
+    known = [Release(dbms="postgres", version=f"17.{r}", line="17") for r in range(RELEASES)]
+    (finding,) = detect(made, known=known)
+    assert finding.previous == "17.3"
+    assert finding.unmeasured == ("17.4", "17.5")
+
+
+def sessions(pairs: dict[int, str]) -> list[str]:
+    return [pairs.get(r, f"session-{r}") for r in range(RELEASES)]
+
+
+def test_side_by_side_confirms() -> None:
+    (finding,) = detect(suite(drop=0.08, sessions=sessions({5: "both", 6: "both"})))
+    assert finding.tier == "confirmed"
+    assert any("seen again" in sentence for sentence in finding.evidence)
+
+
+def test_side_by_side_refutes() -> None:
+    """The first measurement of 17.6 was low; measured again beside 17.5 it is not."""
+    rng = np.random.default_rng(5)
+    made = []
+    for test in range(10):
+        noise = 0.004 * rng.standard_normal((RELEASES, 3))
+        values: list[list[float]] = (1000.0 * np.exp(noise)).tolist()
+        made.append(series(values, test=f"test-{test}", sessions=sessions({5: "both", 6: "both"})))
+    from detector.confirmation import confirm
+    from history.model import Move
+
+    moves = [
+        Move(
+            key=one.key, before=1000, after=930, change_pct=-7, low_pct=-8, high_pct=-6, direction="regression",
+            probability=0.9, noise_pct=0.5, mde_pct=1.5,
+        )
+        for one in made
+    ]  # fmt: skip
+    by_id = {one.key.id: one for one in made}
+    found = confirm(moves, by_id, dict.fromkeys(by_id, "17.5"), "17.6", {"qps": 1.2})
+    assert found.tier == "unconfirmed"
+
+
+def test_the_control_moved_so_it_is_the_machine() -> None:
+    control = {f"session-{r}": ((1000.0 if r < 6 else 920.0),) for r in range(RELEASES)}
+    (finding,) = detect(suite(drop=0.08, moving=4, control=control))
+    assert (finding.kind, finding.cause) == ("environment", "machine")
+    assert finding.key == "postgres/17/17.6/environment"
+    assert any("control release moved by -8.0 %" in sentence for sentence in finding.evidence)
+
+
+def test_all_tests_alike_is_the_machine() -> None:
+    findings = detect(suite(drop=0.08, moving=10))
+    assert {(finding.kind, finding.cause) for finding in findings} == {("environment", "machine")}
+
+
+def test_another_epoch_without_control_is_no_regression() -> None:
+    epochs = ["old" if r < 6 else "new" for r in range(RELEASES)]
+    (finding,) = detect(suite(drop=0.08, epochs=epochs))
+    assert (finding.kind, finding.cause) == ("environment", "epoch")
+
+
+def test_epochs_are_joined_through_the_control() -> None:
+    """The new host is 20 % slower for everything, the control says so, and nothing else happened."""
+    made = []
+    for one in suite():
+        factor = 0.8 if one.key.metric == "qps" else 1.25
+        points = tuple(
+            point
+            if point.position < 6
+            else point.model_copy(
+                update={
+                    "values": tuple(block._replace(value=block.value * factor, epoch="new") for block in point.values)
+                }
+            )
+            for point in one.points
+        )
+        level = 1000.0 if one.key.metric == "qps" else 50.0
+        control = {f"session-{r}": (level * (factor if r >= 6 else 1.0),) for r in range(RELEASES)}
+        made.append(one.model_copy(update={"points": points, "control": control}))
+    assert detect(made) == []
+
+
+def test_every_line_moved_in_the_same_sessions() -> None:
+    shared = [f"day-{r}" for r in range(RELEASES)]
+    made = [
+        one
+        for seed, line in enumerate(("15", "16", "17"))
+        for one in suite(drop=0.08, seed=seed, line=line, sessions=shared)
+    ]
+    findings = detect(made)
+    assert {finding.kind for finding in findings} == {"environment"}
+    assert len(findings) == 3
+    assert any("Every line measured in these sessions moved: 15, 16, 17." in s for s in findings[0].evidence)
+
+
+def test_one_noisy_block_in_a_short_line_is_no_regression() -> None:
+    rng = np.random.default_rng(3)
+    made = []
+    for test in range(8):
+        qps = 1000 * np.exp(0.02 * rng.standard_normal((5, 1)))
+        cpu = 50 * np.exp(0.02 * rng.standard_normal((5, 1)))
+        qps[3] *= rng.uniform(0.6, 0.8)
+        made += [
+            series(qps.tolist(), test=f"test-{test}"),
+            series(cpu.tolist(), test=f"test-{test}", metric="cpu_us/o"),
+        ]
+    findings = [finding for finding in detect(made) if any(move.key.metric == "qps" for move in finding.moves)]
+    assert all(finding.kind == "environment" for finding in findings)
+
+
+def test_one_percent_of_instructions_on_one_test() -> None:
+    """Noise of counted instructions is tiny, so a single test and a single block are enough."""
+    rng = np.random.default_rng(11)
+    made = []
+    for test in range(14):
+        values = 40_000 * np.exp(rng.uniform(0.0003, 0.001) * rng.standard_normal((20, 1)))
+        if test == 5:
+            values[12:] *= 1.01
+        made.append(series(values.tolist(), test=f"test-{test:02}", metric="insn/o"))
+    (finding,) = detect(made)
+    (move,) = finding.moves
+    assert (finding.release, move.key.test) == ("17.12", "test-05")
+    assert move.change_pct == pytest.approx(1.0, abs=0.15)
+
+
+def test_quiet_instructions_of_many_lines() -> None:
+    """130 releases in 8 lines, 14 tests each: not one finding."""
+    rng = np.random.default_rng(12)
+    made = []
+    for line, releases in (
+        ("10", 23),
+        ("11", 22),
+        ("12", 20),
+        ("13", 18),
+        ("14", 15),
+        ("15", 12),
+        ("16", 10),
+        ("17", 10),
+    ):
+        for test in range(14):
+            sd = rng.uniform(0.0002, 0.003)
+            values = 40_000 * np.exp(sd * rng.standard_normal((releases, 1)))
+            made.append(series(values.tolist(), test=f"test-{test:02}", metric="insn/o", line=line))
+    assert detect(made) == []
+
+
+def test_slow_drift_is_a_finding_of_its_own() -> None:
+    rng = np.random.default_rng(4)
+    made = []
+    for test in range(8):
+        drift = -0.0025 * np.arange(24)[:, None]
+        values = 1000 * np.exp(drift + 0.008 * rng.standard_normal((24, 2)))
+        made.append(series(values.tolist(), test=f"test-{test}"))
+    (finding,) = [finding for finding in detect(made) if finding.kind == "drift"]
+    assert finding.previous == "17.0"
+    assert len(finding.moves) >= 6
+    assert all(-8 < move.change_pct < -3 for move in finding.moves)
+
+
+def test_functions_and_plans_are_attached() -> None:
+    (finding,) = detect(suite(drop=0.08))
+    before = {"test-00": (FunctionCost(function="row_search_mvcc", insn_per_op=100.0),)}
+    after = {"test-00": (FunctionCost(function="row_search_mvcc", insn_per_op=140.0),)}
+    plan = StatementPlan(statement="SELECT 1", digest="a", text="Index Scan")
+    other = plan.model_copy(update={"digest": "b", "text": "Seq Scan"})
+    tests = sorted({move.key.test for move in finding.moves})
+    explained = attach(
+        finding,
+        functions_before=before,
+        functions_after=after,
+        plans_before=dict.fromkeys(tests, (plan,)),
+        plans_after=dict.fromkeys(tests, (other,)),
+    )
+    assert explained.cause == "plan"
+    assert [(f.function, f.before, f.after) for f in explained.functions] == [("row_search_mvcc", 100.0, 140.0)]
+    assert len(explained.plans) == len(tests)
+    assert attach(finding, config_changes=("innodb_redo_log_capacity",)).cause == "config"
+    assert attach(finding, sla_failures=("qr500 reached 90 % of its insert rate",)).cause == "sla"
+
+
+def test_explain_says_why_and_why_not() -> None:
+    made = suite(drop=0.08)
+    found = explain(made, key("test-00"))
+    (case,) = [case for case in found.cases if case.listed]
+    assert case.release == "17.6"
+    assert any("3 of 9 sister tests" in argument for argument in case.pro)
+    assert found.mde_newest_pct > found.mde_middle_pct >= 1.2
+    quiet = explain(made, key("test-09"))
+    assert not any(case.listed for case in quiet.cases)
+    with pytest.raises(UnknownEvidence):
+        explain(made, key("no-such-test"))
+
+
+def test_false_discovery_rates_grow_with_doubt() -> None:
+    rates = q_values([0.99, 0.7, 0.95])
+    assert rates[0] < rates[2] < rates[1]
+
+
+def test_one_release_has_no_boundaries() -> None:
+    assert detect(suite(releases=1, at=0)) == []
+    assert detect([]) == []
+
+
+def test_findings_are_serialisable() -> None:
+    for finding in detect(suite(drop=0.08)):
+        assert Finding.model_validate_json(finding.model_dump_json()) == finding
