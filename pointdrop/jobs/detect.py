@@ -13,6 +13,7 @@ from pathlib import Path
 from detector import DetectorSettings
 from detector.attribution import attach
 from detector.detection import Part, join, parts_of
+from detector.errors import DetectorError
 from detector.releases.campaign import families
 from detector.releases.kinds import resource_of
 from history.model import Finding, FunctionCost, Metric, Series, StatementPlan
@@ -67,8 +68,10 @@ def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) 
 
 def _on_cluster(scheduler: str) -> Scanned:
     def scanned(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
-        from distributed import Client
-
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise DetectorError("--scheduler needs Dask: pip install 'pointdrop[dask]'") from error
         tasks = [partitions[i : i + PARTITIONS_A_TASK] for i in range(0, len(partitions), PARTITIONS_A_TASK)]
         with Client(scheduler, set_as_default=False) as client:
             futures = client.map(scan_partitions, tasks, settings=settings, pure=False)

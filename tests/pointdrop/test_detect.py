@@ -1,0 +1,113 @@
+"""`pointdrop detect`, `replay` and `explain` over a history, in one process and on a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from history import datasets
+from history.store import Store
+from pointdrop.cli.main import app
+from pointdrop.jobs.detect import load_detector_settings, run_detection
+
+SERIES = "mysql|8.0|ser4|cy10a_bee|insert|l.i1|ips"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A history with the published figures."""
+    found = f"sqlite:///{tmp_path_factory.mktemp('detect')}/history.db"
+    with Store.open(found) as store:
+        datasets.load(store, "smalldatum")
+    return found
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with Store.open(url) as opened:
+        yield opened
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_detect_writes_the_detection(url: str, store: Store) -> None:
+    dry = json.loads(run("detect", "--history", url, "--format", "json", "--dry-run"))
+    assert store.findings() == []
+    written = json.loads(run("detect", "--history", url, "--format", "json"))
+    assert written == dry
+    assert [finding.key for finding in store.findings()] == [finding["key"] for finding in written]
+    assert "mysql/8.0/8.0.30/regression" in {finding["key"] for finding in written}
+
+
+def test_a_part_of_the_history_is_looked_at_and_not_written(url: str, store: Store) -> None:
+    before = store.findings()
+    found = json.loads(run("detect", "--history", url, "--dbms", "mariadb", "--format", "json"))
+    assert {finding["dbms"] for finding in found} == {"mariadb"}
+    assert store.findings() == before
+
+
+def test_detect_for_people(url: str, tmp_path: Path) -> None:
+    table = run("detect", "--history", url, "--line", "8.0")
+    assert "mysql/8.0/8.0.30/regression" in table
+    out = tmp_path / "findings.txt"
+    assert run("detect", "--history", url, "--line", "8.0", "--format", "text", "--out", str(out)) == ""
+    text = out.read_text()
+    assert "not measured in between: 8.0.30" in text
+    assert "noise floor" in text
+
+
+def test_the_gate(url: str) -> None:
+    result = CliRunner().invoke(app, ["detect", "--history", url, "--fail-on", "regression"])
+    assert result.exit_code == 3
+
+
+def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    assert json.loads(run("detect", "--history", url, "--format", "json")) == []
+    assert "No changes." in run("detect", "--history", url)
+
+
+def test_replay_on_a_fresh_machine() -> None:
+    arguments = ("replay", "--dataset", "smalldatum", "--dbms", "mysql", "--line", "8.0")
+    events = json.loads(run(*arguments, "--format", "json"))
+    (event,) = [event for event in events if event["finding"]["key"] == "mysql/8.0/8.0.30/regression"]
+    assert (event["measured"], event["delay"], event["stays"]) == ("8.0.30", 0, True)
+    assert "mysql/5.6/" in run("replay", "--dataset", "smalldatum", "--line", "5.6")
+
+
+def test_explain_in_words(url: str) -> None:
+    text = run("explain", SERIES, "--history", url)
+    assert "noise floor" in text
+    assert "8.0.28 -> 8.0.30: changed, -1" in text
+    assert "sister tests move at this release" in text
+    parsed = json.loads(run("explain", SERIES, "--history", url, "--format", "json"))
+    assert parsed["key"] == SERIES
+    assert parsed["cases"]
+
+
+def test_explain_of_nothing(url: str) -> None:
+    from detector.errors import UnknownEvidence
+
+    for text in ("no series", SERIES.replace("l.i1", "l.i9")):
+        with pytest.raises(UnknownEvidence):
+            CliRunner().invoke(app, ["explain", text, "--history", url], catch_exceptions=False)
+
+
+@pytest.mark.slow
+def test_a_cluster_of_two_workers_says_the_same(store: Store, configs: Path) -> None:
+    from distributed import LocalCluster
+
+    settings = load_detector_settings(configs)
+    here = run_detection(store, settings, write=False)
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        there = run_detection(store, settings, scheduler=cluster.scheduler_address, write=False)
+    assert [finding.model_dump_json() for finding in there] == [finding.model_dump_json() for finding in here]
+    assert here
