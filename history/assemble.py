@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, select
 
 from history import schema
 from history.database import reading
@@ -21,8 +23,14 @@ from history.versions import version_key
 
 #: Series read with one query.
 BATCH = 128
+#: Rows taken from the driver at a time.
+ROWS = 10_000
 #: Up to so many blocks are named in a query; above, all blocks of its series are read and the others dropped.
 NAMED_BLOCKS = 400
+
+
+#: (series, block, value), as the driver gives them.
+Read = tuple[int, int, float]
 
 
 class Ran(NamedTuple):
@@ -59,6 +67,7 @@ class Line(NamedTuple):
     """By number, in an order that does not depend on the order of arrival."""
     controls: dict[int, Ran]
     """Blocks of the control releases of the sessions in `blocks`; some may be in `blocks` too."""
+    control_rank: Mapping[int, int]
     position: Mapping[str, int]
     released: Mapping[str, date | None]
     rows: list[SeriesRow]
@@ -104,6 +113,7 @@ def describe(connection: Connection, key: LineKey, test: str | None, metric: str
         key,
         kept,
         controls,
+        {pk: number for number, pk in enumerate(controls)},
         {version: position for position, version in enumerate(order)},
         {one.version: one.released for one in known},
         _rows(connection, key, of_lines, test, metric),
@@ -180,80 +190,100 @@ def _batches(rows: Iterable[SeriesRow]) -> Iterator[list[list[SeriesRow]]]:
 def _values(engine: Engine, line: Line) -> Iterator[Series]:
     if not line.blocks:
         return
-    rank = {pk: number for number, pk in enumerate(line.blocks)}
+    own = line.key[1]
+    order = _Order(line)
     for batch in _batches(line.rows):
-        own = line.key[1]
         here = [row.pk for rows in batch for row in rows if own in (MAJORS, row.line)]
         there = [row.pk for rows in batch for row in rows if own not in (MAJORS, row.line)]
         with reading(engine) as connection:
             values = _read(connection, here, line.blocks.keys() | line.controls.keys(), few=own == MAJORS)
             values |= _read(connection, there, line.controls.keys(), few=True)
         for rows in batch:
-            found = [pair for row in rows for pair in values.get(row.pk, ())]
-            if one := _series(line, rows, found, rank):
+            found = [one for row in rows for one in values.get(row.pk, ())]
+            if one := _series(line, order, rows[-1], found):
                 yield one
 
 
-def _read(
-    connection: Connection, series: list[int], blocks: Collection[int], *, few: bool
-) -> dict[int, list[tuple[int, float]]]:
-    """(block, value) by series, of the blocks named and perhaps of others."""
+def _read(connection: Connection, series: list[int], blocks: Collection[int], *, few: bool) -> dict[int, list[Read]]:
+    """Values by series, of the blocks named and perhaps of others."""
     if not series or not blocks:
         return {}
-    table = schema.measurement.c
-    conditions: list[ColumnElement[bool]] = [table.series_pk.in_(series)]
+    conditions = [f"series_pk IN ({_numbers(series)})"]
     if few and len(blocks) <= NAMED_BLOCKS:
-        conditions.append(table.block_pk.in_(blocks))
-    found: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    query = select(table.series_pk, table.block_pk, table.value).where(*conditions)
-    for series_pk, block_pk, value in connection.execute(query):
-        found[series_pk].append((block_pk, value))
+        conditions.append(f"block_pk IN ({_numbers(blocks)})")
+    query = f"SELECT series_pk, block_pk, value FROM measurement WHERE {' AND '.join(conditions)} ORDER BY 1, 2"
+    found: dict[int, list[Read]] = defaultdict(list)
+    cursor = connection.exec_driver_sql(query).cursor
+    # Straight from the driver: an object a row costs more here than everything else together.
+    while rows := cursor.fetchmany(ROWS):
+        for series_pk, group in groupby(rows, key=itemgetter(0)):
+            found[series_pk].extend(group)
     return found
 
 
-def _series(
-    line: Line, rows: list[SeriesRow], found: list[tuple[int, float]], rank: Mapping[int, int]
-) -> Series | None:
-    """One series, or None when no block of the line has a value of it. Group, unit and direction are the newest."""
-    values: dict[str, list[BlockValue]] = defaultdict(list)
-    control: dict[str, list[float]] = defaultdict(list)
-    last = max(rank.values()) + 1
-    for block_pk, value in sorted(found, key=lambda pair: (rank.get(pair[0], last), pair[0])):
-        one = line.blocks.get(block_pk)
-        if one is not None:
-            values[one.version].append(
-                BlockValue(
-                    value=value, block_id=one.block_id, session_id=one.session_id, host=one.host, epoch=one.epoch
-                )
-            )
-        if block_pk in line.controls:
-            control[line.controls[block_pk].session_id].append(value)
-    if not values:
+def _numbers(pks: Iterable[int]) -> str:
+    """Row numbers as SQL; `int` lets nothing else through."""
+    return ",".join(str(int(pk)) for pk in pks)
+
+
+class _Order:
+    """The line's blocks by rank: what is the same for every series, worked out once."""
+
+    def __init__(self, line: Line) -> None:
+        self.rank = {pk: number for number, pk in enumerate(line.blocks)}
+        blocks = line.blocks.values()
+        self.versions = sorted({one.version for one in blocks}, key=line.position.__getitem__)
+        place = {version: number for number, version in enumerate(self.versions)}
+        self.place = [place[one.version] for one in blocks]
+        """By rank: where the block's release stands in `versions`."""
+        self.names = [(one.block_id, one.session_id, one.host, one.epoch) for one in blocks]
+        """By rank: a BlockValue without its value."""
+
+
+def _series(line: Line, order: _Order, newest: SeriesRow, found: list[Read]) -> Series | None:
+    """One series, or None when no block of the line has a value of it. Group, unit and direction are the newest.
+
+    Values come from the store, where they were checked, so nothing is checked again here: this is the hot path.
+    """
+    rank, place, names = order.rank, order.place, order.names
+    points: list[list[BlockValue]] = [[] for _ in order.versions]
+    make = tuple.__new__
+    any_value = False
+    for at, value in sorted([(rank[block], value) for _, block, value in found if block in rank]):
+        any_value = True
+        points[place[at]].append(make(BlockValue, (value, *names[at])))
+    if not any_value:
         return None
-    met = {one.session_id for series in values.values() for one in series}
-    newest = rows[-1]
     dbms, name, server, config, benchmark = line.key
     key = SeriesKey(
         dbms=dbms, line=name, server=server, config=config, benchmark=benchmark, test=newest.test, metric=newest.metric
     )
-    return Series(
+    return Series.model_construct(
         key=key,
         group=newest.group,
         unit=newest.unit,
         better=newest.better,
         points=tuple(
-            Point(
+            Point.model_construct(
                 version=version,
                 position=line.position[version],
-                values=tuple(values[version]),
+                values=tuple(values),
                 released=line.released.get(version),
             )
-            for version in sorted(values, key=line.position.__getitem__)
+            for version, values in zip(order.versions, points, strict=True)
+            if values
         ),
-        control={session: tuple(control[session]) for session in sorted(control) if session in met},
+        control=_control(line, points, found),
     )
 
 
-def count_measurements(connection: Connection) -> int:
-    """All values stored, also of blocks that do not count."""
-    return int(connection.execute(select(func.count()).select_from(schema.measurement)).scalar_one())
+def _control(line: Line, points: list[list[BlockValue]], found: list[Read]) -> dict[str, tuple[float, ...]]:
+    """Values of the control release by session, for sessions that are in the series."""
+    control: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    if not line.controls:
+        return {}
+    for _, block, value in found:
+        if block in line.controls:
+            control[line.controls[block].session_id].append((line.control_rank[block], value))
+    met = {one.session_id for values in points for one in values}
+    return {name: tuple(value for _, value in sorted(control[name])) for name in sorted(control) if name in met}

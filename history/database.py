@@ -6,17 +6,19 @@ start of a transaction, so that none fails half way; they wait for each other up
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from history.errors import StoreUnavailable
@@ -106,27 +108,31 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def explained(engine: Engine) -> Iterator[None]:
-    """Turn the driver's errors about the database itself into StoreUnavailable."""
+    """Turn errors about the database itself into StoreUnavailable, also those of the driver where it is used alone."""
     try:
         yield
-    except (OperationalError, DBAPIError) as error:
-        if not (isinstance(error, OperationalError) or error.connection_invalidated or _refused(error)):
+    except (DBAPIError, sqlite3.Error, psycopg.Error) as error:
+        said = error.orig if isinstance(error, DBAPIError) else error
+        damaged = type(said) is sqlite3.DatabaseError  # its subclasses are about what was asked
+        if not (damaged or isinstance(said, UNAVAILABLE) or getattr(said, "sqlstate", None) in REFUSED):
             raise
-        raise StoreUnavailable(f"{_where(engine.url)}: {advice(str(error.orig))}") from error
+        raise StoreUnavailable(f"{_where(engine.url)}: {advice(str(said))}") from error
 
 
-def _refused(error: DBAPIError) -> bool:
-    """PostgreSQL says "read-only transaction" and "permission denied" as other kinds of error."""
-    return getattr(error.orig, "sqlstate", None) in ("25006", "42501", "53100", "57P01", "57P02", "57P03")
+#: Errors of the drivers that are about the database and not about what was asked of it.
+UNAVAILABLE = (sqlite3.OperationalError, psycopg.OperationalError)
+#: States of PostgreSQL that belong there too: read-only transaction, no privilege, disk full, shutting down.
+REFUSED = frozenset({"25006", "42501", "53100", "57P01", "57P02", "57P03"})
+#: States after which the same transaction may succeed: serialization failure, deadlock, connection cut by the server.
+PASSING = frozenset({"40001", "40P01", "57P01"})
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same transaction may succeed a moment later: a deadlock, or a connection that was cut."""
+    """Whether the same transaction may succeed a moment later."""
     cause = error.__cause__ if isinstance(error, StoreUnavailable) else error
-    if not isinstance(cause, DBAPIError):
-        return False
-    state = getattr(cause.orig, "sqlstate", None)
-    return state in ("40001", "40P01") or cause.connection_invalidated
+    said = cause.orig if isinstance(cause, DBAPIError) else cause
+    cut = isinstance(cause, DBAPIError) and cause.connection_invalidated
+    return cut or getattr(said, "sqlstate", None) in PASSING
 
 
 def _where(url: URL) -> str:

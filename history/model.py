@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -215,8 +215,8 @@ class SeriesKey(Row):
         return cls(**dict(zip(cls.model_fields, parts, strict=True)))
 
 
-class BlockValue(Row):
-    """One block's value in a series."""
+class BlockValue(NamedTuple):
+    """One block's value in a series. A tuple, since a history holds millions of them."""
 
     value: Value
     block_id: str

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, ScalarSelect, select
 from history import schema
 from history.errors import ConflictingRecord, UnknownSeries
 from history.model import Finding, FindingEvent, IssueLink
-from history.records import digest, pack, shown, text_of, unpack
+from history.records import digest, pack, shown, text_of, unpacked
 from history.writing import Known, insert_new, stamp
 
 
@@ -102,7 +102,7 @@ def findings_of(connection: Connection, detection_pk: int) -> list[Finding]:
     """Findings of one detection, in the order they were given."""
     table = schema.finding.c
     query = select(table.content).where(table.detection_pk == detection_pk).order_by(table.number)
-    return [Finding.model_validate(unpack(content)) for content in connection.execute(query).scalars()]
+    return [Finding.model_validate_json(unpacked(content)) for content in connection.execute(query).scalars()]
 
 
 def findings(
@@ -117,7 +117,7 @@ def findings(
     query = select(table.content).where(table.detection_pk == _newest()).order_by(table.number)
     for column, wanted in ((table.dbms, dbms), (table.line, line), (table.kind, kind), (table.tier, tier)):
         query = query.where(column == wanted) if wanted is not None else query
-    return [Finding.model_validate(unpack(content)) for content in connection.execute(query).scalars()]
+    return [Finding.model_validate_json(unpacked(content)) for content in connection.execute(query).scalars()]
 
 
 def append_event(connection: Connection, known: Known, event: FindingEvent) -> bool:

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from history.errors import InvalidRecord
 from history.model import Block, Measurement, Release, Row
 
-__all__ = ["MEASUREMENTS", "WRITER", "Release", "digest", "in_order", "pack", "shown", "text_of", "unpack"]
+__all__ = ["MEASUREMENTS", "WRITER", "Release", "digest", "in_order", "pack", "shown", "text_of", "unpack", "unpacked"]
 
 #: The tool version that rows written by this process carry.
 WRITER = f"pointdrop {package_version('pointdrop')}"
@@ -77,4 +77,9 @@ def pack(value: Any) -> bytes:
 
 def unpack(content: bytes) -> Any:
     """The inverse of `pack`."""
-    return json.loads(zlib.decompress(content))
+    return json.loads(unpacked(content))
+
+
+def unpacked(content: bytes) -> bytes:
+    """The JSON text that was packed."""
+    return zlib.decompress(content)
