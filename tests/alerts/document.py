@@ -1,0 +1,65 @@
+"""Writes the example issues of docs/alerts.md from real data.
+
+python -m tests.alerts.document mysql                            the published MySQL 8.0 figures that ship
+python -m tests.alerts.document postgres sqlite:///var/history.db [KEY]
+                                                                 the history of `make nightly`, its worst finding
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from alerts import AlertSettings
+from alerts.observe import observe
+from alerts.settings import Filing
+from alerts.trackers import Draft
+from alerts.trackers.files import FilesTracker
+from history.datasets import load
+from history.store import Store
+from pointdrop.jobs.detect import load_detector_settings, run_detection
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "alerts.md"
+MYSQL = "mysql/8.0/8.0.30/regression"
+HEADINGS = {
+    "postgres": "## From `make nightly`\n\nThe history that `make nightly` makes of real Postgres releases; "
+    "`python -m tests.alerts.document postgres\nsqlite:///var/history.db` writes it.",
+}
+#: Published figures cannot be measured again, so nothing in them is confirmed.
+SETTINGS = AlertSettings(filing=Filing(tiers=("confirmed", "provisional")))
+
+
+def published_draft(key: str = MYSQL) -> Draft:
+    """The issue of a boundary in the published figures."""
+    with Store.open("sqlite://") as store:
+        load(store, "smalldatum")
+        run_detection(store, load_detector_settings(ROOT / "configs"), write=True)
+        return draft(store, key)
+
+
+def draft(store: Store, key: str = "") -> Draft:
+    """The issue of `key`, or of the worst finding, in a history that has a detection."""
+    observed = observe(store, FilesTracker(Path("/nonexistent")), SETTINGS, datetime.now(UTC))
+    return observed.world.drafts[key or observed.world.subjects[0].key]
+
+
+def insert(name: str, made: Draft) -> None:
+    """Put the issue between the lines `<!-- example NAME -->` and `<!-- end of example NAME -->`."""
+    begin, end = f"<!-- example {name} -->", f"<!-- end of example {name} -->"
+    text = f"{begin}\n\n> **{made.title}**\n\n{made.body.partition(chr(10))[2].strip()}\n\n{end}"
+    page = DOCS.read_text()
+    if begin not in page:
+        page += f"\n{HEADINGS[name]}\n\n{begin}\n{end}\n"
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    DOCS.write_text(pattern.sub(lambda _: text, page))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "mysql":
+        insert("mysql", published_draft())
+    else:
+        with Store.open(sys.argv[2]) as opened:
+            insert("postgres", draft(opened, *sys.argv[3:4]))
