@@ -133,13 +133,15 @@ class _Target:
             path.unlink()
         os.link(source, path)
 
-    def check_links(self) -> None:
-        """Links to links can lead out although each looks harmless, so all are followed once more at the end."""
-        for path in self.root.rglob("*"):
-            if path.is_symlink():
-                end = Path(os.path.realpath(path))
-                if end != self.root and self.root not in end.parents:
-                    raise UnsafeArchive(f"archive link {path.relative_to(self.root)} leads out through other links")
+
+def check_links(root: Path) -> None:
+    """Follow every link below `root` once more: links to links can lead out although each looks harmless."""
+    inside = Path(os.path.realpath(root))
+    for path in inside.rglob("*"):
+        if path.is_symlink():
+            end = Path(os.path.realpath(path))
+            if end != inside and inside not in end.parents:
+                raise UnsafeArchive(f"archive link {path.relative_to(inside)} leads out through other links")
 
 
 def _below(name: str, subtree: str) -> str | None:
@@ -222,7 +224,7 @@ def unpack(
                 _unpack_tar(tar, target, subtree, root_links)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, KeyError, OSError) as error:
         raise UnsafeArchive(f"{archive.name} cannot be unpacked: {error}") from error
-    target.check_links()
+    check_links(root)
     if not target.members:
         raise UnsafeArchive(f"{archive.name} has nothing below {subtree or 'its root'!r}; is it the right archive?")
 
@@ -238,7 +240,8 @@ def unpack_stream(
 ) -> None:
     """As `unpack`, for a tar that is being read from a pipe; members that do not match `only` are left out.
 
-    Links are checked by their text only, since their targets may come with the next of several archives.
+    Links are checked by their text only, since their targets may come with the next of several archives: call
+    `check_links` when all are unpacked.
     """
     _unpack_tar(tar, _Target(root, packed_bytes, limits), "", root_links, only)
 

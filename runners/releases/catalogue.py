@@ -25,7 +25,7 @@ from history.model import Release
 from history.versions import line_of, version_key
 from runners.releases.cache import BOUND_BYTES, Cache
 from runners.releases.depot import Depot
-from runners.releases.errors import NotRunnable, SourceUnavailable, UnknownRelease
+from runners.releases.errors import NotRunnable, ReleaseError, UnknownRelease
 from runners.releases.installed import Installed
 from runners.releases.local import LocalSource, TreeSource, installed_version
 from runners.releases.manifest import Manifest, Pin, load_manifest, manifest_path
@@ -159,7 +159,7 @@ class Catalogue:
     def _ask(self, dbms: str, settings: SourceSettings) -> None:
         try:
             offers = self.source_of(dbms, settings.name).offers()
-        except SourceUnavailable as error:
+        except ReleaseError as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
         path = self._metadata_path(dbms, settings.name)

@@ -20,7 +20,7 @@ from typing import IO, Literal, cast
 
 from filelock import FileLock
 
-from runners.releases.archives import Limits, unpack_stream
+from runners.releases.archives import Limits, check_links, unpack_stream
 from runners.releases.clients import run_client
 from runners.releases.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
 from runners.releases.sources import DebianSettings, Download, Offer, Part, part_of, read_versions, set_digest
@@ -153,6 +153,7 @@ class DebianSource:
         for part in parts:
             own = part.name.split("_")[0] in self._settings.packages
             _unpack_package(part.path, into, None if own else LIBRARY_FILES)
+        check_links(into)
 
 
 def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -> None:

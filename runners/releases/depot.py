@@ -20,7 +20,7 @@ from runners.releases.errors import DigestMismatch, SourceUnavailable
 from runners.releases.installed import Installed, tree_digests
 from runners.releases.manifest import Pin
 from runners.releases.pins import write_atomically
-from runners.releases.sources import Download, Offer, Part, Source
+from runners.releases.sources import Download, Offer, Part, Source, part_of
 
 
 class Depot:
@@ -52,7 +52,7 @@ class Depot:
         Raises DigestMismatch with both values when the source brings other bytes than the pinned ones.
         """
         with self._cache.workspace() as work:
-            parts = self.parts(dbms, pin.sha256) if pin and pin.sha256 else None
+            parts = self._whole_parts(dbms, pin.sha256) if pin and pin.sha256 else None
             if parts is None:
                 if self._offline:
                     raise SourceUnavailable(
@@ -130,3 +130,8 @@ class Depot:
                 return None
             parts.append(Part(name, blob, digest, size))
         return tuple(parts)
+
+    def _whole_parts(self, dbms: str, sha256: str) -> tuple[Part, ...] | None:
+        """As `parts`, read once more; a damaged one counts as missing."""
+        parts = self.parts(dbms, sha256)
+        return parts if parts and all(part_of(part.path).sha256 == part.sha256 for part in parts) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,27 @@ def test_changed_files_are_found(catalogue: Catalogue) -> None:
     program.write_text("#!/bin/sh\n")
     (installed.prefix / "bin" / "more").write_text("")
     assert verify(catalogue, "mariadb", "10.11.9") == ["bin/mariadbd was changed", "bin/more was changed"]
+
+
+def test_a_damaged_archive_is_found_and_never_unpacked(
+    catalogue: Catalogue, project: Path, tmp_path: Path, site: Site
+) -> None:
+    installed = catalogue.fetch("mariadb", "10.11.9")
+    [digest] = installed.parts.values()
+    blob = catalogue.cache.blob(digest)
+    assert blob is not None
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes()[:-7] + b"garbage")
+    [problem] = verify(catalogue, "mariadb", "10.11.9")
+    assert problem == "archive mariadb-10.11.9-linux-systemd-x86_64.tar.gz is damaged"
+    catalogue.close()
+    os.utime(f"{installed.prefix}.json", (0, 0))
+    catalogue.cache.prune(blob.stat().st_size)
+    assert catalogue.cache.blob(digest), "only the tree was pruned"
+    with pytest.raises(SourceUnavailable, match="not in the cache"):
+        Catalogue(project, tmp_path / "state", offline=True).fetch("mariadb", "10.11.9")
+    again = catalogue.fetch("mariadb", "10.11.9")
+    assert again == installed and verify(catalogue, "mariadb", "10.11.9") == []
 
 
 def test_nothing_is_used_without_a_checksum(catalogue: Catalogue, site: Site) -> None:
