@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from detector.commits.engine import Segmentation, segment
-from detector.commits.levels import Floats
-from detector.commits.segments import Peak
+from detector.commits.levels import Floats, Ints
+from detector.commits.segments import Peak, bounds_of, segment_levels
 
 #: Below this many values nothing can be found: a level before, and one after.
 FEWEST_VALUES = 6
@@ -21,6 +21,12 @@ LINEAR_SCALE_QUANTILE = 0.5
 HALF_WIDTH_95 = 1.96
 #: A move on the log scale is bounded, so that its percentage is a number.
 LARGEST_MOVE = 500.0
+#: Variance of the median of normal values, over that of their mean.
+MEDIAN_VARIANCE = math.pi / 2.0
+#: Values on either side of a transient that its height is measured from.
+BESIDE = 5
+
+Tier = Literal["confirmed", "provisional"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Changepoint:
     high_pct: float | None
     """95 % interval of `change_pct`."""
     probability: float
-    tier: Literal["confirmed", "provisional"]
+    tier: Tier
     before: float
     after: float
     warnings: tuple[str, ...] = ()
@@ -60,7 +66,8 @@ class Changepoint:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something else that happened: a `transient` that came back, or a `drift` without a step. `end` is exclusive."""
+    """Something else that happened: a `transient` that came back, or a `drift`: a level that wanders without a step
+    (from the lowest to the highest point of its curve, in time order). `end` is exclusive."""
 
     kind: Literal["transient", "drift"]
     start: int
@@ -93,7 +100,7 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     Values that are all positive are judged on a log scale; zeros or negative ones on a linear scale, with a warning.
     """
     settings = settings or CommitSettings()
-    given = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    given = np.array(values, dtype=np.float64)  # None becomes NaN
     present = np.flatnonzero(np.isfinite(given))
     kept: Floats = given[present]
     warnings = []
@@ -102,9 +109,8 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     if len(kept) < FEWEST_VALUES:
         warnings.append(f"{len(kept)} values are too few to find a change in; {FEWEST_VALUES} are the least")
         return Analysis(warnings=tuple(warnings))
-    logarithmic = bool(kept.min() > 0.0)
-    unit = 1.0
-    if logarithmic:
+    unit = None
+    if kept.min() > 0.0:
         scaled = np.log(kept)
         smallest = math.log1p(settings.smallest_change_pct / 100.0)
     else:
@@ -113,12 +119,11 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
         scaled = kept / unit
         smallest = settings.smallest_change_pct / 100.0
     found = segment(scaled, smallest, least=settings.probability, confirm=settings.confirm_values)
-    steps = _steps(found, kept, scaled, present, logarithmic)
-    events = [
-        Event("transient", int(present[start]), int(present[end - 1]) + 1, _height(kept, start, end))
-        for start, end in found.transients
-    ]
-    noise = 100.0 * (math.expm1(found.sigma) if logarithmic else found.sigma)
+    events = [_transient(kept, start, end, present) for start, end in found.transients]
+    if found.drift is not None:
+        events.append(_drift(np.exp(found.drift) if unit is None else found.drift * unit, present))
+    noise = 100.0 * (math.expm1(min(found.sigma, LARGEST_MOVE)) if unit is None else found.sigma)
+    steps = _steps(found, kept, scaled, present, unit)
     return Analysis(tuple(steps), tuple(events), noise, tuple(warnings))
 
 
@@ -129,56 +134,45 @@ def _linear_unit(values: Floats) -> float:
     return typical or float(sizes.max()) or 1.0
 
 
-def _height(values: Floats, start: int, end: int) -> float | None:
-    beside = np.concatenate([values[max(0, start - 5) : start], values[end : end + 5]])
-    return _percent(float(np.median(beside)), float(np.median(values[start:end])))
+def _drift(curve: Floats, present: Ints) -> Event:
+    """The drift from where the curve is lowest to where it is highest, in time order."""
+    start, end = sorted((int(np.argmin(curve)), int(np.argmax(curve))))
+    return Event("drift", int(present[start]), int(present[end]) + 1, _percent(curve[start], curve[end]))
+
+
+def _transient(values: Floats, start: int, end: int, present: Ints) -> Event:
+    beside = np.concatenate([values[max(0, start - BESIDE) : start], values[end : end + BESIDE]])
+    change = _percent(float(np.median(beside)), float(np.median(values[start:end])))
+    return Event("transient", int(present[start]), int(present[end - 1]) + 1, change)
 
 
 def _percent(before: float, after: float) -> float | None:
-    return 100.0 * (after - before) / abs(before) if before else None
+    return float(100.0 * (after - before) / abs(before)) if before else None
 
 
-def _growth(move: float) -> float:
-    return 100.0 * math.expm1(min(move, LARGEST_MOVE))
-
-
-def _steps(
-    found: Segmentation, values: Floats, scaled: Floats, present: np.ndarray, logarithmic: bool
-) -> list[Changepoint]:
-    tiers: list[tuple[Peak, Literal["confirmed", "provisional"]]] = [(peak, "confirmed") for peak in found.changes]
+def _steps(found: Segmentation, values: Floats, scaled: Floats, present: Ints, unit: float | None) -> list[Changepoint]:
+    """The changes found, in percent; `unit` is the divisor of a linear scale, None on the log scale."""
+    tiers: list[tuple[Peak, Tier]] = [(peak, "confirmed") for peak in found.changes]
     tiers += [(peak, "provisional") for peak in found.provisional]
-    tiers.sort()
-    bounds = [0, *(peak.at for peak, _ in tiers), len(values)]
-    inflation = math.sqrt((1.0 + found.phi) / (1.0 - found.phi))
+    bounds = bounds_of([peak.at for peak, _ in tiers], len(values))
+    lengths = np.diff(bounds)
+    levels = segment_levels(values, bounds).tolist()
+    moves = np.diff(segment_levels(scaled, bounds))
+    spread = math.sqrt(MEDIAN_VARIANCE * (1.0 + found.phi) / (1.0 - found.phi))
+    errors = HALF_WIDTH_95 * found.sigma * spread * np.sqrt(1.0 / lengths[:-1] + 1.0 / lengths[1:])
     steps = []
-    for (peak, tier), start, at, end in zip(tiers, bounds, bounds[1:], bounds[2:], strict=False):
-        before, after = float(np.median(values[start:at])), float(np.median(values[at:end]))
-        move = float(np.median(scaled[at:end]) - np.median(scaled[start:at]))
-        error = found.sigma * inflation * math.sqrt(math.pi / 2.0 * (1.0 / (at - start) + 1.0 / (end - at)))
-        low, high = move - HALF_WIDTH_95 * error, move + HALF_WIDTH_95 * error
-        percents: tuple[float | None, ...]
-        if logarithmic:
-            percents = (_growth(move), _growth(low), _growth(high))
-            notes: tuple[str, ...] = ()
+    for i, (peak, tier) in enumerate(tiers):
+        before, after = levels[i], levels[i + 1]
+        bounded = (float(moves[i]), float(moves[i] - errors[i]), float(moves[i] + errors[i]))
+        notes: tuple[str, ...] = ()
+        change: tuple[float | None, ...] = (None, None, None)
+        if unit is None:
+            change = tuple(100.0 * math.expm1(min(move, LARGEST_MOVE)) for move in bounded)
         elif before:
-            unit = 100.0 * (values[at] / scaled[at] if scaled[at] else 1.0) / abs(before)
-            percents = (move * unit, low * unit, high * unit)
-            notes = ()
+            change = tuple(100.0 * move * unit / abs(before) for move in bounded)
         else:
-            percents = (None, None, None)
             notes = ("the level before is zero: there is no percentage",)
-        change, lowest, highest = percents
-        steps.append(
-            Changepoint(
-                index=int(present[at]),
-                change_pct=change,
-                low_pct=lowest,
-                high_pct=highest,
-                probability=round(peak.probability, 4),
-                tier=tier,
-                before=before,
-                after=after,
-                warnings=notes,
-            )
-        )
+        probability = round(peak.probability, 4)
+        percent, low, high = change
+        steps.append(Changepoint(int(present[peak.at]), percent, low, high, probability, tier, before, after, notes))
     return steps

@@ -1,43 +1,60 @@
 """One commit series to its events: noise, probability of a jump at every value, rules; see docs/detector.md.
 
 1. Two rounds of *segment, learn the noise*: the first assumes heavy tails, the second knows the residuals.
-2. If anything moved, the other explanations get their chance: noise that hangs together (AR(1)), a level that creeps,
-   a smooth curve. The one with the higher evidence decides which jumps are left.
+2. If anything moved, the other explanations get their chance: noise that hangs together, a level that drifts. What
+   has the higher evidence decides which jumps are left.
 3. Rules take out what is too small, comes back, or has not lasted long enough yet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from detector.commits import events, noise
-from detector.commits.levels import BINS_PER_SIGMA, Floats, Ints, Model, cauchy_like, posterior
-from detector.commits.segments import Peak, bounds_of, fitted, peaks
+from detector.commits import drift, events, noise
+from detector.commits.grid import level_grid
+from detector.commits.levels import BINS_PER_SIGMA, Floats, Ints, Model, backward, cauchy_like, forward
+from detector.commits.segments import Peak, bounds_of, fitted, peaks, refined
 
 #: A jump of the level per value, before any evidence.
-JUMP = 0.005
+JUMP = 0.003
 #: An excursion per value, the share of excursions that go on, and the values these guesses count for.
 ENTER, ENTER_WEIGHT = 0.01, 50.0
 STAY, STAY_WEIGHT = 0.4, 4.0
-#: A value in an excursion is anywhere within this many sigma.
-EXCURSION_SIGMA = 25.0
-#: Spacing of the grid of levels, and the smallest jump on it, in bins.
-LEVEL_BINS = 2
-MIN_JUMP_BINS = 6
-#: The grid is made of the running medians of this many values, and this many levels on either side of each.
-MEDIAN_VALUES = 5
-GRID_MARGIN = 2
-#: At most this many levels; a wider series gets a coarser grid.
-MOST_LEVELS = 400
+#: Density of a value in an excursion, per sigma: anywhere within 25 sigma.
+FAR = 0.02
+#: The smallest jump, in bins.
+MIN_JUMP_BINS = 4
+#: No value is further from the median than this, in sigma.
+FURTHEST_SIGMA = 1e6
 #: Noise below this share of the smallest change of interest does not matter.
 NOISE_FLOOR = 0.1
 #: Rounds of segmenting and learning the noise before the last segmentation.
 ROUNDS = 2
+#: Jumps of this probability are taken out before the noise is learnt from what is left, ...
+LEARN = 0.3
+#: ... and so are the last values, which may be the beginning of a change.
+UNSETTLED = 6
+#: Every so many levels of the grid are enough for it.
+COARSE = 2
 #: Autocorrelations that are tried, and what the evidence of one has to be better by (nats).
 AUTOCORRELATIONS = (0.3, 0.5, 0.7)
 AUTOCORRELATION_PRICE = 1.0
+#: They are not tried when neighbouring residuals are less alike than this.
+LEAST_AUTOCORRELATION = 0.05
+#: Stickiness below this does not matter.
+STICKY = 1.05
+#: The fewest values a drift needs.
+DRIFT_VALUES = 30
+#: Outliers are clipped at this many residual scales before a curve is drawn through the values.
+CLIP = 2.5
+#: Probability of a change in the last values from which it is provisional, and that of a change one value old.
+PROVISIONAL = 0.08
+PROVISIONAL_SINGLE = 0.6
+#: A changepoint is moved by at most so many values to where the values change sides.
+REFINE_VALUES = 3
 
 
 @dataclass
@@ -47,9 +64,31 @@ class Segmentation:
     changes: list[Peak] = field(default_factory=list)
     provisional: list[Peak] = field(default_factory=list)
     transients: list[tuple[int, int]] = field(default_factory=list)
+    drift: Floats | None = None
+    """The smooth curve when the level drifts, in the unit of the values."""
     sigma: float = 0.0
     """Scale of the noise, in the unit of the values."""
     phi: float = 0.0
+    """Autocorrelation of the noise."""
+
+
+class _Noise(NamedTuple):
+    """What a first segmentation taught about the noise, in sigma."""
+
+    density: Floats
+    enter: float
+    stay: float
+    fit: Floats
+    residuals: Floats
+    scale: float
+
+
+class _Verdict(NamedTuple):
+    """The explanation that won: jumps with their probabilities, or a drifting curve."""
+
+    jumps: Floats
+    curve: Floats | None
+    phi: float
 
 
 def segment(values: Floats, smallest: float, *, least: float, confirm: int) -> Segmentation:
@@ -61,80 +100,120 @@ def segment(values: Floats, smallest: float, *, least: float, confirm: int) -> S
     if len(values) < 3:
         return result
     sigma = max(noise.difference_scale(values), NOISE_FLOOR * smallest)
-    scaled = (values - np.median(values)) / sigma
-    jumps, phi, residual_scale = _jumps(scaled, least)
-    result.phi = phi
-    result.sigma = sigma * residual_scale
-    _apply_rules(result, values, peaks(jumps, least), smallest, confirm)
+    center = float(np.median(values))
+    scaled = (values - center) / sigma
+    bins = np.rint(np.clip(scaled, -FURTHEST_SIGMA, FURTHEST_SIGMA) * BINS_PER_SIGMA).astype(np.int64)
+    grid = level_grid(bins)
+    learnt = _learn(scaled, bins, grid)
+    verdict = _explain(scaled, bins, grid, learnt, least)
+    result.sigma = sigma * learnt.scale
+    result.phi = verdict.phi
+    if verdict.curve is not None:
+        result.drift = center + sigma * verdict.curve
+        return result
+    _apply_rules(result, values, verdict.jumps, smallest, least, confirm)
     return result
 
 
-def _jumps(scaled: Floats, least: float) -> tuple[Floats, float, float]:
-    bins = np.rint(np.clip(scaled, -1e6, 1e6) * BINS_PER_SIGMA).astype(np.int64)
-    grid = _grid(bins)
+def _learn(scaled: Floats, bins: Ints, grid: Ints) -> _Noise:
+    """Two rounds of segmenting, on a coarse grid, and learning the noise from the residuals."""
+    n = len(scaled)
+    coarse = grid[::COARSE]
     density = cauchy_like(1.0)
     enter, stay = ENTER, STAY
-    far = 0.5 / EXCURSION_SIGMA
-    for turn in range(ROUNDS + 1):
-        model: Model = (JUMP, enter, stay, far, 0.0, 0.0)
-        evidence, jumps, excursions = posterior(bins, grid, density, density, MIN_JUMP_BINS, model)
-        found = peaks(jumps, least)
-        if turn == ROUNDS:
-            break
-        residuals = scaled - fitted(scaled, bounds_of([peak.at for peak in found], len(scaled)))
+    for _ in range(ROUNDS):
+        jumps, excursions, _ = _posterior(bins, coarse, density, (JUMP, enter, stay, FAR, 0.0))
+        fit = fitted(scaled, bounds_of([peak.at for peak in peaks(jumps, LEARN)], n))
+        residuals = scaled - fit
         outside = excursions > 0.5
-        density = noise.learn_density(residuals[~outside])
+        settled = n if n < 3 * UNSETTLED else n - UNSETTLED
+        density = noise.learn_density(residuals[:settled][~outside[:settled]])
         entries = int(np.count_nonzero(outside[1:] & ~outside[:-1]))
         spent = int(np.count_nonzero(outside[1:]))
-        enter = (ENTER * ENTER_WEIGHT + entries) / (ENTER_WEIGHT + len(scaled))
+        enter = (ENTER * ENTER_WEIGHT + entries) / (ENTER_WEIGHT + n)
         stay = (STAY * STAY_WEIGHT + spent - entries) / (STAY_WEIGHT + spent)
-    scale = noise.MAD_TO_SIGMA * float(np.median(np.abs(residuals)))
-    best, phi = evidence, 0.0
-    if found:
+    scale = max(noise.MAD_TO_SIGMA * float(np.median(np.abs(residuals))), noise.SCALE_BOUNDS[0])
+    return _Noise(density, enter, stay, fit, residuals, scale)
+
+
+def _explain(scaled: Floats, bins: Ints, grid: Ints, learnt: _Noise, least: float) -> _Verdict:
+    """Jumps in independent noise, unless noise that hangs together or a drift explains the values better."""
+    density, enter, stay, fit, residuals, scale = learnt
+    jumps, _, evidence = _posterior(bins, grid, density, (JUMP, enter, stay, FAR, 0.0))
+    if not peaks(jumps, least):
+        return _Verdict(jumps, None, 0.0)
+
+    clipped = np.clip(residuals, -CLIP * scale, CLIP * scale)
+    phi = 0.0
+    if float(clipped[1:] @ clipped[:-1]) > LEAST_AUTOCORRELATION * float(clipped @ clipped):
         for candidate in AUTOCORRELATIONS:
-            following = noise.learn_density(residuals[1:] - candidate * residuals[:-1])
-            model = (JUMP, enter, stay, far, 0.0, candidate)
-            rival, rival_jumps, _ = posterior(bins, grid, density, following, MIN_JUMP_BINS, model)
-            if rival - AUTOCORRELATION_PRICE > best:
-                best, phi, jumps = rival - AUTOCORRELATION_PRICE, candidate, rival_jumps
-    return jumps, phi, scale
+            innovations = noise.learn_density(residuals[1:] - candidate * residuals[:-1])
+            rival: Model = (JUMP, enter, stay, FAR, candidate)
+            rival_evidence, normal, away, weight = forward(bins, grid, density, innovations, MIN_JUMP_BINS, rival)
+            if rival_evidence - AUTOCORRELATION_PRICE > evidence:
+                evidence, phi = rival_evidence - AUTOCORRELATION_PRICE, candidate
+                best = (density, innovations, MIN_JUMP_BINS, rival, normal, away, weight)
+    if len(scaled) >= DRIFT_VALUES:
+        drift_evidence, curve = drift.drift_evidence(scaled, fit + clipped)
+        if drift_evidence > evidence:
+            return _Verdict(jumps, curve, phi)
+    if phi > 0.0:
+        return _Verdict(backward(bins, grid, *best)[0], None, phi)
+    sticky = noise.stickiness(residuals, density)
+    if sticky > STICKY:
+        tempered: Model = (JUMP, enter, stay, FAR ** (1.0 / sticky), 0.0)
+        jumps, _, _ = _posterior(bins, grid, density ** (1.0 / sticky), tempered)
+    return _Verdict(jumps, None, 0.0)
 
 
-def _grid(bins: Ints) -> Ints:
-    """The levels worth trying: near a running median, and near what the last three values say."""
-    half = MEDIAN_VALUES // 2
-    padded = np.pad(bins, half, mode="edge")
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_VALUES), axis=1)
-    centers = np.concatenate([medians, bins[-2:], [np.median(bins[-3:])]])
-    step = LEVEL_BINS
-    while True:
-        occupied = np.unique(np.rint(centers / step).astype(np.int64))
-        grid = np.unique(occupied[:, None] + np.arange(-GRID_MARGIN, GRID_MARGIN + 1)[None, :])
-        if len(grid) <= MOST_LEVELS:
-            return np.asarray(grid * step, dtype=np.int64)
-        step *= 2
+def _posterior(bins: Ints, grid: Ints, density: Floats, model: Model) -> tuple[Floats, Floats, float]:
+    """Probabilities of a jump and of an excursion per value, and the log evidence, in independent noise."""
+    evidence, *past = forward(bins, grid, density, density, MIN_JUMP_BINS, model)
+    jumps, excursions = backward(bins, grid, density, density, MIN_JUMP_BINS, model, *past)
+    return jumps, excursions, evidence
 
 
-def _apply_rules(result: Segmentation, values: Floats, found: list[Peak], smallest: float, confirm: int) -> None:
-    """Sorts the jumps found into changes, provisional changes, transients, and nothing."""
-    kept = list(found)
+def _apply_rules(
+    result: Segmentation, values: Floats, jumps: Floats, smallest: float, least: float, confirm: int
+) -> None:
+    """Sorts the jumps into changes, provisional changes, transients, and nothing."""
+    n = len(values)
+    kept = peaks(jumps, least)
     while kept:
         places = [peak.at for peak in kept]
         weak = events.too_small(values, places, smallest)
         if weak is not None:
             del kept[weak]
             continue
-        start = events.transient(values, places)
-        if start is not None:
+        passing = events.transient(values, places, result.sigma)
+        if passing is not None:
+            start = passing.position
             result.transients.append((places[start], places[start + 1]))
-            del kept[start : start + 2]
+            kept[start : start + 2] = [kept[start + passing.which]] if passing.moved else []
             continue
-        if events.first_too_short(places, len(values)):
+        if events.first_too_short(places, n):
             del kept[0]
             continue
-        length = len(values) - places[-1]
-        if length < max(confirm, events.end_needs(values, places)):
-            result.provisional.append(kept.pop())
+        if n - places[-1] < max(confirm, events.end_needs(values, places, result.sigma)):
+            del kept[-1]
             continue
         break
-    result.changes = kept
+    bounds = bounds_of([peak.at for peak in kept], n)
+    moved = refined(values, bounds, REFINE_VALUES).tolist()
+    result.changes = [Peak(at, peak.probability) for at, peak in zip(moved, kept, strict=True)]
+    result.provisional = _provisional(values, jumps, bounds, smallest)
+
+
+def _provisional(values: Floats, jumps: Floats, bounds: Ints, smallest: float) -> list[Peak]:
+    """What may be the beginning of a change: likely enough to measure again, not to tell anyone."""
+    n = len(values)
+    last = int(bounds[-2])
+    for peak in reversed(peaks(jumps, PROVISIONAL)):
+        length = n - peak.at
+        if length > events.END_VALUES or peak.at <= last + REFINE_VALUES:
+            break
+        enough = PROVISIONAL_SINGLE if length == 1 else PROVISIONAL
+        height = float(np.median(values[peak.at :]) - np.median(values[last : peak.at]))
+        if peak.probability >= enough and abs(height) >= smallest:
+            return [peak]
+    return []

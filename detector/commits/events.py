@@ -7,6 +7,9 @@ at the end has to last longer than any excursion of its size that the series has
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
 from detector.commits.levels import Floats
@@ -17,15 +20,19 @@ from detector.compiled import compiled
 LONGEST_TRANSIENT = 7
 #: It has come back when the levels on its sides differ by less than this share of its height.
 RETURNED = 0.5
+#: The sides differ all the same when their levels are this many standard errors apart.
+MOVED_ERRORS = 4.0
 #: Values on either side that the level beside a transient, or before the end, is taken from.
 SIDE_VALUES = 15
 BEFORE_END_VALUES = 30
-#: A first level needs this many values, in a series of at least `FIRST_RULE_FROM`.
-FIRST_VALUES = 5
-FIRST_RULE_FROM = 20
+#: A series that begins with so few values at another level begins with a transient; in short ones, with fewer.
+FIRST_VALUES = 8
+FIRST_SHARE = 0.2
 #: An end of at most this many values is compared with earlier excursions of at least this share of its height.
 END_VALUES = 8
 SAME_SIZE = 0.6
+#: ... and of at least so many sigma: what is smaller is noise, and noise is in the probability already.
+OUTSIDE_SIGMA = 3.0
 
 
 def too_small(values: Floats, changes: list[int], smallest: float) -> int | None:
@@ -35,27 +42,39 @@ def too_small(values: Floats, changes: list[int], smallest: float) -> int | None
     return weakest if heights[weakest] < smallest else None
 
 
-def transient(values: Floats, changes: list[int]) -> int | None:
-    """The position in `changes` where the first transient begins; the next change is where it ends."""
+class Passing(NamedTuple):
+    """A transient: which change begins it, and whether the level after it is another than before."""
+
+    position: int
+    moved: bool
+    which: int
+    """0 when the new level lies on the transient's side, so that the first of its two changes counts; else 1."""
+
+
+def transient(values: Floats, changes: list[int], sigma: float) -> Passing | None:
+    """The first transient between two of `changes`; `sigma` is the scale of the noise."""
     bounds = [0, *changes, len(values)]
     for i in range(1, len(bounds) - 2):
         start, end = bounds[i], bounds[i + 1]
         if end - start > LONGEST_TRANSIENT:
             continue
-        before = np.median(values[max(bounds[i - 1], start - SIDE_VALUES) : start])
-        after = np.median(values[end : min(bounds[i + 2], end + SIDE_VALUES)])
-        inside = np.median(values[start:end])
-        if abs(after - before) < RETURNED * min(abs(inside - before), abs(inside - after)):
-            return i - 1
+        left = values[max(bounds[i - 1], start - SIDE_VALUES) : start]
+        right = values[end : min(bounds[i + 2], end + SIDE_VALUES)]
+        before, after, inside = float(np.median(left)), float(np.median(right)), float(np.median(values[start:end]))
+        if abs(after - before) >= RETURNED * min(abs(inside - before), abs(inside - after)):
+            continue
+        error = sigma * math.sqrt(math.pi / 2.0 * (1.0 / len(left) + 1.0 / len(right)))
+        moved = abs(after - before) > MOVED_ERRORS * error
+        return Passing(i - 1, moved, 0 if (inside - before) * (after - before) > 0.0 else 1)
     return None
 
 
 def first_too_short(changes: list[int], n: int) -> bool:
     """The level before the first change rests on too few values."""
-    return n >= FIRST_RULE_FROM and changes[0] < FIRST_VALUES
+    return changes[0] < min(FIRST_VALUES, FIRST_SHARE * n)
 
 
-def end_needs(values: Floats, changes: list[int]) -> int:
+def end_needs(values: Floats, changes: list[int], sigma: float) -> int:
     """How many values the last segment needs: one more than the longest earlier excursion of its size."""
     n, last = len(values), changes[-1]
     if n - last > END_VALUES:
@@ -63,7 +82,7 @@ def end_needs(values: Floats, changes: list[int]) -> int:
     start = changes[-2] if len(changes) > 1 else 0
     height = abs(np.median(values[last:]) - np.median(values[max(start, last - BEFORE_END_VALUES) : last]))
     residuals = values - fitted(values, bounds_of(changes, n))
-    return 1 + _longest_run(np.abs(residuals[:last]), SAME_SIZE * float(height))
+    return 1 + _longest_run(np.abs(residuals[:last]), max(SAME_SIZE * float(height), OUTSIDE_SIGMA * sigma))
 
 
 @compiled

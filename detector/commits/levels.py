@@ -1,9 +1,9 @@
 """The level of a series as a hidden state: an exact forward-backward pass over a grid of levels.
 
 A value is its level plus noise. From one value to the next the level stays, or jumps (a changepoint) to any other
-level of the grid, or, in the drift model, creeps to a neighbouring one. Beside every level there is an *excursion*
-state: the value says nothing about the level, which is remembered, so a burst of outliers that comes back costs less
-than two jumps. Everything is in *bins*: integers, `BINS_PER_SIGMA` to one sigma of the noise.
+level of the grid. Beside every level there is an *excursion* state: the value says nothing about the level, which is
+remembered, so a burst of outliers that comes back costs less than two jumps. Everything is in *bins*: integers,
+`BINS_PER_SIGMA` to one sigma of the noise.
 
 The recursions are those of Baum et al. (1970), scaled as in Rabiner (1989), eq. 90-92. A jump is uniform over the
 grid, so a step costs O(levels) and a series O(values x levels): no pruning, nothing approximate.
@@ -12,15 +12,14 @@ grid, so a step costs O(levels) and a series O(values x levels): no pruning, not
 >>> levels = np.arange(-8, 49, 2)
 >>> noise = cauchy_like(1.0)
 >>> bins = np.array([0] * 10 + [40] * 10)
->>> model = (0.005, 0.01, 0.4, 0.02, 0.0, 0.0)
->>> evidence, jumps, excursions = posterior(bins, levels, noise, noise, 6, model)
+>>> model = (0.005, 0.01, 0.4, 0.02, 0.0)
+>>> evidence, *past = forward(bins, levels, noise, noise, 6, model)
+>>> jumps, excursions = backward(bins, levels, noise, noise, 6, model, *past)
 >>> int(jumps.argmax()), round(float(jumps[10]), 2)
 (10, 0.96)
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,8 @@ from detector.compiled import compiled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: jump, enter and stay probabilities per value; density of a value in an excursion, per sigma; creep; phi.
-Model = tuple[float, float, float, float, float, float]
+#: Jump, enter and stay probabilities per value; density of a value in an excursion, per sigma; phi.
+Model = tuple[float, float, float, float, float]
 
 #: Resolution of values and of the noise density.
 BINS_PER_SIGMA = 8
@@ -48,136 +47,111 @@ def cauchy_like(scale: float) -> Floats:
 
 
 @compiled
-def _table_index(residual: float) -> int:
-    index = int(residual + TABLE_ZERO + 0.5)
-    if index < 0:
-        return 0
-    if index >= TABLE_SIZE:
-        return TABLE_SIZE - 1
-    return index
+def _emissions(
+    bins: Ints, levels: Ints, t: int, phi: float, fresh: Floats, following: Floats, first: Floats, later: Floats
+) -> None:
+    """Into `first` and `later`, per level, the density of value `t` after a jump, and of it after its predecessor."""
+    for k in range(levels.shape[0]):
+        first[k] = fresh[min(max(bins[t] - levels[k] + TABLE_ZERO, 0), TABLE_SIZE - 1)]
+    if phi == 0.0 or t == 0:
+        later[:] = first
+        return
+    for k in range(levels.shape[0]):
+        innovation = bins[t] - levels[k] - phi * (bins[t - 1] - levels[k])
+        later[k] = following[int(min(max(innovation + (TABLE_ZERO + 0.5), 0.0), TABLE_SIZE - 1.0))]
 
 
 @compiled
-def posterior(
+def forward(
     bins: Ints, levels: Ints, fresh: Floats, following: Floats, min_jump: int, model: Model
-) -> tuple[float, Floats, Floats]:
-    """Log evidence of the series, and per value the probabilities of a jump right before it and of an excursion.
+) -> tuple[float, Floats, Floats, Floats]:
+    """Log evidence of the series, and what `backward` needs: the two states' probabilities given the past, the scale.
 
     `bins` (n) are values and `levels` (k, ascending) the grid, both in bins; `fresh` is the noise density of a value
     after a jump or an excursion, `following` that of the innovation `residual - phi * previous residual` (the same
     table when phi is 0). `min_jump`, in bins, is the smallest jump there is.
     """
-    jump, enter, stay, far, creep, phi = model
+    jump, enter, stay, far, phi = model
     n, k_levels = bins.shape[0], levels.shape[0]
     below, above = _near(levels, min_jump)
-    left, right = _neighbours(levels)
-    normal = np.empty((n, k_levels))
-    away = np.empty((n, k_levels))
+    normal, away = np.empty((n, k_levels)), np.empty((n, k_levels))
+    first, later = np.empty(k_levels), np.empty(k_levels)
     scale = np.empty(n)
     cumulated = np.zeros(k_levels + 1)
     share = jump / k_levels
-
-    total = 0.0
-    for k in range(k_levels):
-        normal[0, k] = (1.0 - enter) * fresh[_table_index(bins[0] - levels[k])] / k_levels
-        away[0, k] = enter * far / k_levels
-        total += normal[0, k] + away[0, k]
-    scale[0] = total
-    for k in range(k_levels):
-        normal[0, k] /= total
-        away[0, k] /= total
-
+    _emissions(bins, levels, 0, phi, fresh, following, first, later)
+    normal[0] = (1.0 - enter) / k_levels * first
+    away[0] = enter * far / k_levels
+    scale[0] = normal[0].sum() + away[0].sum()
+    normal[0] /= scale[0]
+    away[0] /= scale[0]
     for t in range(1, n):
+        _emissions(bins, levels, t, phi, fresh, following, first, later)
+        everything = 0.0
         for k in range(k_levels):
-            cumulated[k + 1] = cumulated[k] + normal[t - 1, k] + away[t - 1, k]
-        everything = cumulated[k_levels]
-        total = 0.0
+            everything += normal[t - 1, k] + away[t - 1, k]
+            cumulated[k + 1] = everything
         for k in range(k_levels):
             arrived = share * (everything - cumulated[above[k]] + cumulated[below[k]])
             stayed = normal[t - 1, k]
-            if creep > 0.0:
-                stayed += creep * (normal[t - 1, left[k]] + normal[t - 1, right[k]] - 2.0 * stayed)
-            residual = float(bins[t] - levels[k])
-            first = fresh[_table_index(residual)]
-            later = first
-            if phi > 0.0:
-                later = following[_table_index(residual - phi * (bins[t - 1] - levels[k]))]
             back = away[t - 1, k] * (1.0 - jump)
-            normal[t, k] = later * (1.0 - jump - enter) * stayed + first * (
-                (1.0 - stay) * back + (1.0 - enter) * arrived
-            )
+            kept = later[k] * (1.0 - jump - enter) * stayed
+            normal[t, k] = kept + first[k] * ((1.0 - stay) * back + (1.0 - enter) * arrived)
             away[t, k] = far * (enter * (stayed + arrived) + stay * back)
+        total = 0.0
+        for k in range(k_levels):
             total += normal[t, k] + away[t, k]
         scale[t] = total
         inverse = 1.0 / total
         for k in range(k_levels):
             normal[t, k] *= inverse
             away[t, k] *= inverse
-
-    evidence = 0.0
-    for t in range(n):
-        evidence += math.log(scale[t])
-    jumps, excursions = _backward(
-        bins, levels, fresh, following, model, normal, away, scale, (below, above), (left, right)
-    )
-    return evidence, jumps, excursions
+    return np.log(scale).sum(), normal, away, scale
 
 
 @compiled
-def _backward(
+def backward(
     bins: Ints,
     levels: Ints,
     fresh: Floats,
     following: Floats,
+    min_jump: int,
     model: Model,
     normal: Floats,
     away: Floats,
     scale: Floats,
-    near: tuple[Ints, Ints],
-    neighbours: tuple[Ints, Ints],
 ) -> tuple[Floats, Floats]:
-    jump, enter, stay, far, creep, phi = model
-    below, above = near
-    left, right = neighbours
+    """Per value, the probabilities of a jump right before it and of an excursion, given the whole series."""
+    jump, enter, stay, far, phi = model
     n, k_levels = normal.shape
+    below, above = _near(levels, min_jump)
     share = jump / k_levels
-    jumps = np.zeros(n)
-    excursions = np.zeros(n)
-    after_normal = np.ones(k_levels)
-    after_away = np.ones(k_levels)
-    stayed = np.empty(k_levels)
-    back = np.empty(k_levels)
+    jumps, excursions = np.zeros(n), np.zeros(n)
+    first, later = np.empty(k_levels), np.empty(k_levels)
+    after_normal, after_away = np.ones(k_levels), np.ones(k_levels)
+    stayed, back = np.empty(k_levels), np.empty(k_levels)
     cumulated = np.zeros(k_levels + 1)
     for t in range(n - 1, -1, -1):
-        weight = 0.0
-        outside = 0.0
-        for k in range(k_levels):
-            outside += away[t, k] * after_away[k]
-            weight += normal[t, k] * after_normal[k]
+        weight = (normal[t] * after_normal).sum()
+        outside = (away[t] * after_away).sum()
         excursions[t] = outside / (weight + outside)
         if t == 0:
             break
+        _emissions(bins, levels, t, phi, fresh, following, first, later)
         inverse = 1.0 / scale[t]
+        everything = 0.0
         for k in range(k_levels):
-            residual = float(bins[t] - levels[k])
-            first = fresh[_table_index(residual)]
-            later = first
-            if phi > 0.0:
-                later = following[_table_index(residual - phi * (bins[t - 1] - levels[k]))]
             leave = enter * far * after_away[k] * inverse
-            arrive = first * after_normal[k] * inverse
-            stayed[k] = (1.0 - jump - enter) * later * after_normal[k] * inverse + leave
+            arrive = first[k] * after_normal[k] * inverse
+            stayed[k] = (1.0 - jump - enter) * later[k] * after_normal[k] * inverse + leave
             back[k] = (1.0 - jump) * ((1.0 - stay) * arrive + stay * far * after_away[k] * inverse)
-            cumulated[k + 1] = cumulated[k] + (1.0 - enter) * arrive + leave
-        everything = cumulated[k_levels]
+            everything += (1.0 - enter) * arrive + leave
+            cumulated[k + 1] = everything
         moved = 0.0
         for k in range(k_levels):
             departed = share * (everything - cumulated[above[k]] + cumulated[below[k]])
             moved += (normal[t - 1, k] + away[t - 1, k]) * departed
-            kept = stayed[k]
-            if creep > 0.0:
-                kept += creep * (stayed[left[k]] + stayed[right[k]] - 2.0 * kept)
-            after_normal[k] = kept + departed
+            after_normal[k] = stayed[k] + departed
             after_away[k] = back[k] + departed
         jumps[t] = moved
     return jumps, excursions
@@ -198,19 +172,3 @@ def _near(levels: Ints, min_jump: int) -> tuple[Ints, Ints]:
         below[k] = low
         above[k] = high
     return below, above
-
-
-@compiled
-def _neighbours(levels: Ints) -> tuple[Ints, Ints]:
-    """Per level, the next grid level on either side; itself at a gap or an end."""
-    k_levels = levels.shape[0]
-    left = np.arange(k_levels)
-    right = np.arange(k_levels)
-    step = levels[1] - levels[0] if k_levels > 1 else 1
-    for k in range(1, k_levels):
-        step = min(step, levels[k] - levels[k - 1])
-    for k in range(1, k_levels):
-        if levels[k] - levels[k - 1] == step:
-            left[k] = k - 1
-            right[k - 1] = k
-    return left, right
