@@ -6,6 +6,7 @@ interpreter of expressions needs no `eval`). Drawing at build time instead was m
 take four minutes.
 
 Positions count the releases of a line from 0; parameters `names` (labels) and `ticks` (positions) are set by the page.
+A chart with a row a name gets its height with its data (`height`, in pixels).
 Marks have the style names of `STYLES`, which the page's script maps to its colours, light or dark.
 """
 
@@ -19,6 +20,8 @@ import altair as alt
 #: Style names a specification may use; `site.js` has the colours.
 STYLES = ("level", "band", "block", "point", "worse", "better", "other", "note", "axis")
 HEIGHT_PX = 260
+#: Height of a row: a series, a release's functions, a metric's noise.
+ROW_PX = {"effects": 17, "compare": 17, "flame": 46, "noise": 30}
 #: x offset of an annotation's or finding's text from its line, in pixels.
 LABEL_DX = 4
 #: Colours of a function that costs less, the same, and more; dark text is readable on all, in both themes.
@@ -202,7 +205,7 @@ def effects() -> Any:
                 ],
             )
         )
-    return alt.layer(*layers).properties(width="container", height=alt.Step(17))
+    return alt.layer(*layers).properties(width="container", height=HEIGHT_PX)
 
 
 def flame() -> Any:
@@ -232,7 +235,7 @@ def flame() -> Any:
     label = base.mark_text(style="flametext", align="left", dx=3, fontSize=11, limit=room).encode(
         x=x, y=y, text="function:N", tooltip=tip
     )
-    return alt.layer(box, label).properties(width="container", height=alt.Step(46))
+    return alt.layer(box, label).properties(width="container", height=HEIGHT_PX)
 
 
 def compare() -> Any:
@@ -255,7 +258,7 @@ def compare() -> Any:
                 tooltip=["test:N", alt.Tooltip("r:Q", title="relative", format=".3f")],
             )
         )
-    return alt.layer(*layers).properties(width="container", height=alt.Step(17))
+    return alt.layer(*layers).properties(width="container", height=HEIGHT_PX)
 
 
 def noise() -> Any:
@@ -270,7 +273,7 @@ def noise() -> Any:
             y=alt.Y("metric:N", title=None, sort=None),
             tooltip=["name:N", alt.Tooltip("noise:Q", format=".2f"), alt.Tooltip("mde:Q", format=".2f")],
         )
-        .properties(width="container", height=alt.Step(30))
+        .properties(width="container", height=HEIGHT_PX)
     )
 
 
@@ -290,6 +293,7 @@ def specification(kind: str) -> dict[str, Any]:
     """One kind as a Vega-Lite specification without altair's default configuration, which would override the page's."""
     spec: dict[str, Any] = KINDS[kind]().to_dict()
     spec.pop("config", None)
+    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     return _named(spec)
 
 
@@ -300,6 +304,11 @@ def _named(spec: dict[str, Any]) -> dict[str, Any]:
         text = text.replace(f'"view_{name}"', f'"layer-{number}"')
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def height_of(kind: str, rows: int) -> int:
+    """Height in pixels of a chart with `rows` rows; one row at least."""
+    return ROW_PX[kind] * max(1, rows)
 
 
 def charts_script() -> str:

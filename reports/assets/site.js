@@ -67,15 +67,21 @@
       if (param.name === "names") param.value = names;
       if (param.name === "ticks") param.value = names.map((_, position) => position);
     }
+    if (data.height) spec.height = data.height;
+    delete data.height;
     // courses by the second are written as one array a line
     if (data.lines) data.seconds = data.lines.flatMap((line) => line.y.map((y, at) => ({ t: at * line.step, v: line.v, y })));
     delete data.lines;
+    // no room for words over a narrow chart with many findings: their shapes stay, the words are in the list
+    if (figure.clientWidth < 560 && (data.marks || []).length > 4) for (const mark of data.marks) mark.label = mark.label.at(-1).charAt(0);
     spec.datasets = { unit: [{ one: 1, zero: 0 }], ...data };
     delete spec.datasets.names;
     await window.vegaEmbed(figure.querySelector(".plot"), spec, {
       actions: false, ast: true, defaultStyle: false, renderer: "svg", logLevel: 1, config: config(),
       tooltip: { disableDefaultStyle: true },
     });
+    // the figure is one image with a label, and the table below it has every number
+    figure.querySelector("svg").setAttribute("aria-hidden", "true");
     figure.dataset.drawn = "1";
   }
   // A chart is drawn when it comes near the window: a page may have many, and hidden ones have no width.
@@ -225,7 +231,7 @@
       summarize(section, view, ratios);
       const figure = section.querySelector(".chart");
       const drawn = view.tests.map((test, at) => ({ test: test.test, r: ratios[at], one: 1, kind: { w: "worse", b: "better" }[shade(ratios[at], test.better, test.quiet)[0]] || "note" })).filter((row) => row.r > 0 && Number.isFinite(row.r));
-      figure.querySelector("script").textContent = JSON.stringify({ tests: drawn });
+      figure.querySelector("script").textContent = JSON.stringify({ tests: drawn, height: 17 * Math.max(1, drawn.length) });
       delete figure.dataset.drawn;
       near.unobserve(figure);
       near.observe(figure);

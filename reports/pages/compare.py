@@ -13,6 +13,7 @@ from history.model import MAJORS, Series
 from history.versions import version_key
 from reports import addresses
 from reports.addresses import LineKey
+from reports.charts import height_of
 from reports.data import table_csv
 from reports.heat import UNGROUPED
 from reports.numerals import grouped, short
@@ -159,7 +160,7 @@ def chart_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             size = gain(row["ratio"], row["better"])
             kind = "note" if row["cell"].css == "" else "worse" if size < 0 else "better"
             found.append({"test": row["test"], "r": row["ratio"], "one": 1, "kind": kind})
-    return {"tests": found}
+    return {"height": height_of("compare", len(found)), "tests": found}
 
 
 def compare_context(server: str, benchmark: str, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:

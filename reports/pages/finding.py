@@ -9,6 +9,7 @@ from typing import Any
 from history.model import Finding, FunctionChange, Move
 from reports import addresses
 from reports.addresses import LineKey
+from reports.charts import height_of
 from reports.numerals import grouped, signed_pct
 from reports.pages.brief import HEADLINE, Brief, brief, headline_moves
 from reports.peroperation import ABSENT, PerOperation, of_series
@@ -67,6 +68,7 @@ def effects(moves: Sequence[Move]) -> dict[str, Any]:
     metrics = {move.key.metric for move in moves}
     places = {(move.key.server, move.key.config) for move in moves}
     return {
+        "height": height_of("effects", min(len(moves), MAX_EFFECTS)),
         "effects": [
             {
                 "name": " ".join(
@@ -82,7 +84,7 @@ def effects(moves: Sequence[Move]) -> dict[str, Any]:
                 "kind": css_of(move),
             }
             for move in moves[:MAX_EFFECTS]
-        ]
+        ],
     }
 
 
@@ -154,7 +156,7 @@ def flame(changes: Sequence[FunctionChange], before: str, after: str) -> dict[st
                     }
                 )
             at += width
-    return {"flame": rows}
+    return {"height": height_of("flame", 2), "flame": rows}
 
 
 def per_operation_tables(finding: Finding, snapshot: Snapshot) -> list[tuple[str, PerOperation]]:

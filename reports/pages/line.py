@@ -25,8 +25,8 @@ from reports.views import offered
 ABSENT = "–"
 #: Links to the same line on other servers or with other configs.
 MAX_SIBLINGS = 12
-#: Releases that a mark's label needs to its right before the next label may stand on the same line.
-LABEL_ROOM = 3.5
+#: Labels that fit beside each other over a chart; closer ones stand one line lower.
+LABELS_ACROSS = 14
 MAX_LABEL_ROWS = 3
 #: Standard deviations of a series within which a heat cell stays uncoloured.
 QUIET_SIGMAS = 2.0
@@ -100,13 +100,17 @@ def notes(
     return [{**note, "label": chr(ord("a") + i % 26)} for i, note in enumerate(found)]
 
 
-def stacked(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Labels of neighbouring marks start one line lower each."""
+def stacked(marks: list[dict[str, Any]], releases: int) -> list[dict[str, Any]]:
+    """Labels of neighbouring marks start one line lower each, on a chart of so many releases.
+
+    The lines above are no-break spaces: browsers drop empty ones.
+    """
     marks = sorted(marks, key=lambda mark: mark["p"])
+    room = max(0.5, releases / LABELS_ACROSS)
     row = 0
     for i, mark in enumerate(marks):
-        row = row + 1 if i and mark["p"] - marks[i - 1]["p"] < LABEL_ROOM and row < MAX_LABEL_ROWS else 0
-        mark["label"] = [""] * row + [mark["label"]]
+        row = row + 1 if i and mark["p"] - marks[i - 1]["p"] < room and row < MAX_LABEL_ROWS else 0
+        mark["label"] = ["\N{NO-BREAK SPACE}"] * row + [mark["label"]]
     return marks
 
 
@@ -127,7 +131,12 @@ def chart_data(table: HeatTable, briefs: Sequence[Brief], remarks: list[dict[str
         for one in briefs
         if one.release in table.versions
     ]
-    return {"names": list(table.versions), "medians": medians, "marks": stacked(marks), "notes": remarks}
+    return {
+        "names": list(table.versions),
+        "medians": medians,
+        "marks": stacked(marks, len(table.versions)),
+        "notes": remarks,
+    }
 
 
 def script_data(table: HeatTable) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from history.model import Move, Series
 from reports import addresses
 from reports.addresses import LineKey
+from reports.charts import height_of
 from reports.data import table_csv
 from reports.noise import AA, Noise, last_aa, noise
 from reports.snapshot import Snapshot
@@ -70,6 +71,7 @@ def noise_context(snapshot: Snapshot) -> dict[str, Any]:
         "known": len(known),
         "unknown": len(rows) - len(known),
         "drawing": {
+            "height": height_of("noise", len({row.series.key.metric for row in known})),
             "noise": [
                 {
                     "metric": row.series.key.metric,
@@ -78,7 +80,7 @@ def noise_context(snapshot: Snapshot) -> dict[str, Any]:
                     "noise": row.noise.release_pct,
                 }
                 for row in sorted(known, key=lambda row: (row.series.key.metric, row.mde or 0))[::stride]
-            ]
+            ],
         },
         "places": [_place(key, metric, here) for (key, metric), here in sorted(by_place.items())],
         "worst": [_named(row) for row in worst],

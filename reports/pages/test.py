@@ -89,7 +89,8 @@ def chart_data(
                 }
                 for i, point in enumerate(points)
                 if (mark := marks.get(point.version))
-            ]
+            ],
+            len(points),
         ),
         "epochs": epochs(points),
         "notes": remarks,

@@ -233,7 +233,8 @@ def fill(store: Store, seed: int = 1) -> None:
     writer = Writer(store, seed)
     first = writer.session("s-1", "local", 0, control="17.2")
     second = writer.session("s-2", "local", 7, kernel="6.1.0-41", control="17.2")
-    costs = {"point-query": (FunctionCost(function="ExecInterpExpr", insn_per_op=5200.0),)}
+    old = {"ExecInterpExpr": 5200.0, "palloc": 1900.0}
+    new = {"ExecInterpExpr": 6100.0, "palloc": 1850.0, "pg_new_check": 300.0}
     plans = {"scan": (StatementPlan(statement="SELECT 1", digest="a1", text="Seq Scan"),)}
     samples = {"point-query": {"qps": tuple(1000.0 + second for second in range(30))}}
     for at, version in enumerate(POSTGRES):
@@ -241,7 +242,8 @@ def fill(store: Store, seed: int = 1) -> None:
             dbms="postgres", version=version, line="17", released=date(2024, 9, 26) + timedelta(days=91 * at)
         )
         measure = _sysbench(1.03 if at >= 5 else 1.0)
-        detail = {"functions": costs, "plans": plans, "samples": samples} if at in (4, 5) else {}
+        costs = tuple(FunctionCost(function=f, insn_per_op=c) for f, c in (new if at >= 5 else old).items())
+        detail = {"functions": {"point-query": costs}, "plans": plans, "samples": samples} if at >= 4 else {}
         writer.run(first, release, "default", "sysbench", measure, failed=1 if version == "17.6" else 0, **detail)
     control = Release(dbms="postgres", version="17.2", line="17", released=date(2025, 3, 27))
     writer.run(second, control, "default", "sysbench", _sysbench(1.0))
