@@ -102,28 +102,39 @@ class Catalogue:
 
     def list(self, dbms: str) -> builtins.list[ReleaseState]:
         """Every release known without asking anybody, in version order, with its state."""
-        manifest = self.manifest(dbms)
+        pinned = [self._state_of(dbms, pin) for pin in self._pins_of(dbms)]
+        offered = [
+            ReleaseState(self._offered(dbms, settings.name, offer), "new")
+            for settings in self.manifest(dbms).source
+            for offer in self._remembered(dbms, settings.name)
+        ]
         known: dict[str, ReleaseState] = {}
-        for pin in (*manifest.release, *self._pins.of(dbms)):
-            known.setdefault(pin.version, self._state_of(dbms, pin))
-        for settings in manifest.source:
-            for offer in self._remembered(dbms, settings.name):
-                release = self._offered(dbms, settings.name, offer)
-                known.setdefault(offer.version, ReleaseState(release, "new"))
+        # What can be had comes before what is gone, so that another build of a release can take its place.
+        for one in (*(one for one in pinned if one.state != "gone"), *offered, *pinned):
+            known.setdefault(one.release.version, one)
         return [known[version] for version in sorted(known, key=lambda v: version_key(dbms, v))]
 
+    def _pins_of(self, dbms: str) -> Sequence[Pin]:
+        """The manifest's pins, then this machine's, as far as their sources still exist."""
+        manifest = self.manifest(dbms)
+        names = {settings.name for settings in manifest.source}
+        return [*manifest.release, *(pin for pin in self._pins.of(dbms) if pin.source in names)]
+
     def _state_of(self, dbms: str, pin: Pin) -> ReleaseState:
-        cached = bool(pin.sha256) and self.depot.has(self.source_of(dbms, pin.source), pin.sha256 or "")
+        cached = self._cached(dbms, pin)
         if reason := pin.withdrawn or pin.not_runnable:
             return ReleaseState(pin.release(dbms), "withdrawn" if pin.withdrawn else "not_runnable", cached, reason)
-        if not cached and self._gone(dbms, pin):
+        if self._is_gone(dbms, pin):
             return ReleaseState(pin.release(dbms), "gone", False, f"{pin.source} has {pin.locator} no longer")
         return ReleaseState(pin.release(dbms), "pinned", cached)
 
-    def _gone(self, dbms: str, pin: Pin) -> bool:
-        """Whether the pin's source, when it was last asked, no longer had its bytes."""
+    def _cached(self, dbms: str, pin: Pin) -> bool:
+        return bool(pin.sha256) and self.depot.has(self.source_of(dbms, pin.source), pin.sha256 or "")
+
+    def _is_gone(self, dbms: str, pin: Pin) -> bool:
+        """Whether the pin's bytes are not here, and its source, when it was last asked, had them no longer."""
         offers = self._remembered(dbms, pin.source)
-        if not offers or self.depot.parts(dbms, pin.sha256 or ""):
+        if not offers or not pin.sha256 or self._cached(dbms, pin) or self.depot.parts(dbms, pin.sha256):
             return False
         if self._sources(dbms, pin.source)[0].keeps_builds:
             return pin.version not in {offer.version for offer in offers}
@@ -202,11 +213,9 @@ class Catalogue:
             )
 
     def pin_of(self, dbms: str, version: str, source: str | None = None) -> Pin | None:
-        """The pin that holds for this version: the manifest's, else this machine's."""
-        for pin in (*self.manifest(dbms).release, *self._pins.of(dbms)):
-            if pin.version == version and source in (None, pin.source):
-                return pin
-        return None
+        """The pin of this version that can still be had: the manifest's, else this machine's."""
+        pins = [pin for pin in self._pins_of(dbms) if pin.version == version and source in (None, pin.source)]
+        return next((pin for pin in pins if not self._is_gone(dbms, pin)), None)
 
     def _find_offer(self, dbms: str, version: str, source: str | None) -> tuple[SourceSettings, Offer]:
         for ask in (False, True):
@@ -216,6 +225,9 @@ class Catalogue:
                 for offer in self._remembered(dbms, settings.name):
                     if offer.version == version:
                         return settings, offer
+        for state in self.list(dbms):
+            if state.release.version == version and state.state == "gone":
+                raise UnknownRelease(f"{dbms} {version} was pinned, but {state.reason}, and the cache neither")
         near = [state.release.version for state in self.list(dbms) if state.release.line == version.rpartition(".")[0]]
         hint = f"; near it are {', '.join(near[-6:])}" if near else ""
         raise UnknownRelease(f"{dbms} {version}: no source offers it{hint}. See `pointdrop releases list {dbms}`.")

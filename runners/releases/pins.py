@@ -36,13 +36,14 @@ class LocalPins:
         return [Pin.model_validate(row) for row in json.loads(self._path.read_text()).get(dbms, [])]
 
     def add(self, dbms: str, pins: Iterable[Pin]) -> None:
-        """Pin; DigestMismatch when the same version of the same source is pinned with other bytes."""
+        """Pin; DigestMismatch when the same build of the same source is pinned with other bytes."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{self._path}.lock"):
             rows = json.loads(self._path.read_text()) if self._path.is_file() else {}
-            held = {(row["version"], row["source"]): row for row in rows.get(dbms, [])}
+            held = {(row["version"], row["source"], row["locator"]): row for row in rows.get(dbms, [])}
             for pin in pins:
-                row = held.setdefault((pin.version, pin.source), pin.model_dump(mode="json", exclude_defaults=True))
+                key = (pin.version, pin.source, pin.locator)
+                row = held.setdefault(key, pin.model_dump(mode="json", exclude_defaults=True))
                 if row.get("sha256") != pin.sha256:
                     raise DigestMismatch(f"{dbms} {pin.version} from {pin.source}", row["sha256"], pin.sha256 or "none")
             rows[dbms] = list(held.values())

@@ -133,6 +133,14 @@ def test_a_release_that_is_gone_from_its_source_is_marked(
     assert states(catalogue)["10.11.5"] == "pinned", "what is cached can still be used"
 
 
+def test_pins_of_a_source_that_was_removed_are_passed_over(catalogue: Catalogue, project: Path) -> None:
+    catalogue.fetch("mariadb", "10.11.9")
+    manifest = project / "dbms" / "mariadb" / "releases.toml"
+    manifest.write_text(manifest.read_text().replace('name = "tarball"', 'name = "vendor"'))
+    assert states(catalogue) == {}
+    assert catalogue.fetch("mariadb", "10.11.9").release.build == "vendor"
+
+
 def test_an_unreachable_source_is_a_warning_and_its_last_list_is_used(catalogue: Catalogue, site: Site) -> None:
     catalogue.discover("mariadb")
     site.routes.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.releases import Catalogue, Installed, UnknownRelease
+from runners.releases import Catalogue, Installed, Pin, UnknownRelease
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -89,6 +89,21 @@ def test_what_a_suite_dropped_is_said_to_be_gone(catalogue: Catalogue) -> None:
     source = catalogue.source_of("myrocks", "debian-bookworm")
     with pytest.raises(UnknownRelease, match=r"no longer in bookworm.*keeps no old releases"):
         source.download(Offer("10.11.1", "1:10.11.1-1"), Path("/nonexistent"))
+
+
+def test_another_build_of_a_release_takes_the_place_of_one_that_is_gone(configs: Path, tmp_path: Path) -> None:
+    catalogue = Catalogue(configs, tmp_path)
+    version = offered(catalogue, "myrocks", "debian-bookworm")[-1]
+    for gone in (version, "10.11.1"):
+        pin = Pin(
+            version=gone, source="debian-bookworm", locator=f"1:{gone}-0+deb12u0", sha256="0" * 64, verified="long ago"
+        )
+        catalogue.pin("myrocks", [pin])
+    states = {one.release.version: one.state for one in catalogue.list("myrocks")}
+    assert (states[version], states["10.11.1"]) == ("new", "gone")
+    assert catalogue.pin_of("myrocks", version) is None
+    with pytest.raises(UnknownRelease, match=r"was pinned, but debian-bookworm has 1:10\.11\.1-0\+deb12u0 no longer"):
+        catalogue.fetch("myrocks", "10.11.1")
 
 
 def test_the_system_package_state_is_left_alone(catalogue: Catalogue) -> None:
