@@ -59,7 +59,7 @@ def sqlite_path(url: URL) -> Path | None:
 def open_engine(url: URL) -> Engine:
     """An engine with the settings above. Connects to nothing yet."""
     if url.drivername != "sqlite":
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS})
+        return create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS})
     path = sqlite_path(url)
     if path is None:  # one connection, or every one would see a database of its own
         engine = create_engine(url, poolclass=StaticPool)
@@ -92,11 +92,27 @@ def open_engine(url: URL) -> Engine:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A connection whose queries all see one state of the history."""
-    with explained(engine), engine.connect() as connection:
+    with explained(engine):
         if engine.dialect.name == "postgresql":
-            connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        with connection.begin():
-            yield connection
+            _drop_stale(engine)
+        with engine.connect() as connection:
+            if engine.dialect.name == "postgresql":
+                connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
+
+
+def _drop_stale(engine: Engine) -> None:
+    """Empty the pool of connections that a restart of the server has cut.
+
+    Only readers ask first: a writer repeats its transaction anyway, and should not pay for another round trip.
+    """
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
 
 
 @contextmanager

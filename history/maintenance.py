@@ -77,6 +77,15 @@ def _database_problems(connection: Connection) -> Iterator[str]:
         yield f"row {row} of {table} points to no row of {parent}"
 
 
+def _orphans(connection: Connection) -> Iterator[str]:
+    """Measurements have no foreign keys, so their parents are looked for here."""
+    value = schema.measurement.c
+    for table, column in ((schema.series, value.series_pk), (schema.block, value.block_pk)):
+        of = select(column).distinct().where(column.not_in(select(table.c.pk)))
+        for (pk,) in connection.execute(of):
+            yield f"measurements point to {table.name} {pk}, which is not there; restore them from a backup"
+
+
 def _row_problems(connection: Connection, seen: Counter[str], deep: bool) -> Iterator[str]:
     stored = {
         table.name: {row.id: row.digest for row in connection.execute(select(table.c.id, table.c.digest))}
@@ -86,6 +95,7 @@ def _row_problems(connection: Connection, seen: Counter[str], deep: bool) -> Ite
         seen[name] = len(digests)
     if not deep:
         return
+    yield from _orphans(connection)
     for record in _records(connection):
         kind = type(record).__name__.lower()
         if digest(record) != stored[kind].pop(record.id):

@@ -201,8 +201,10 @@ series = Table(
 measurement = Table(
     "measurement",
     metadata,
-    Column("series_pk", Number, ForeignKey("series.pk"), primary_key=True),
-    Column("block_pk", Number, ForeignKey("block.pk"), primary_key=True),
+    # No foreign keys: both rows are made or found in the same transaction, none is ever deleted, and checking them for
+    # every value costs a third of an append. `history verify` looks for orphans.
+    Column("series_pk", Number, primary_key=True, autoincrement=False),
+    Column("block_pk", Number, primary_key=True, autoincrement=False),
     Column("value", Float(53), nullable=False),
     Column("operations", BigInteger),
     _text("warnings", nullable=True),

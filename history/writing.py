@@ -255,13 +255,10 @@ def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], 
 
 def append_block(connection: Connection, known: Known, block: Block) -> bool:
     """Block with its measurements and details. UnknownSeries without its run."""
-    content = digest(block)
-    if not is_new(connection, schema.block, {"id": block.id}, content):
-        return False
     place = place_of(connection, known, block.run_id)
     row = {
         "run_pk": place.run_pk,
-        "digest": content,
+        "digest": digest(block),
         **block.model_dump(include={"number", "started", "ended", "status", "reason"}),
         "warnings": text_of(block.warnings),
         **stamp(connection, known),

@@ -259,8 +259,6 @@ def upgrade() -> None:
         sa.Column("value", sa.Float(precision=53), nullable=False),
         sa.Column("operations", sa.BigInteger(), nullable=True),
         sa.Column("warnings", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(["block_pk"], ["block.pk"], name="fk_measurement_block_pk"),
-        sa.ForeignKeyConstraint(["series_pk"], ["series.pk"], name="fk_measurement_series_pk"),
         sa.PrimaryKeyConstraint("series_pk", "block_pk", name="pk_measurement"),
         sqlite_with_rowid=False,
     )
