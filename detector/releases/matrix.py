@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from detector.releases.boundaries import boundaries, segments, step
 from detector.releases.panel import panel_of_blocks
 from detector.releases.scan import scan
+from detector.releases.trend import is_slope
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +37,11 @@ def release_changes(qps: Floats, cpu: Floats | None = None, gaps: Floats | None 
     for s, t in zip(*np.nonzero(found.hit.max(axis=-1) > 0.25), strict=True):
         places = boundaries(found.hit[s, t])
         parts = segments(places, len(panel.releases))
+        steps = []
         for place, left, right in zip(places, parts[:-1], parts[1:], strict=True):
             size = [abs(step(found.values[m, s, t], left, right)) for m in range(len(arrays))]
             if np.nanmax(np.array(size) / found.floor, initial=0.0) >= 1.0:
-                changes.append((int(s), int(t), place))
+                steps.append((place, step(panel.values[0, s, t], left, right)))
+        if not is_slope(panel.values[0, s, t], steps):
+            changes += [(int(s), int(t), place) for place, _ in steps]
     return changes

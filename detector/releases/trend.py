@@ -14,7 +14,7 @@ FEWEST_RELEASES = 8
 #: A step larger than this (log units) is a step, whatever lies around it.
 LARGEST_STEP = 0.04
 #: By so much the line's information criterion must be the better one.
-MARGIN = 2.0
+MARGIN = 6.0
 
 
 def is_slope(values: Floats, steps: list[tuple[int, float]]) -> bool:

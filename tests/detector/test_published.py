@@ -16,7 +16,7 @@ from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings
 
 #: The 5.7 line is quiet by its author's word; this share of its boundaries may be flagged.
-MOST_FLAGGED = 0.015
+MOST_FLAGGED = 0.03
 
 
 @pytest.fixture(scope="module")
