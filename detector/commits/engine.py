@@ -52,7 +52,7 @@ DRIFT_VALUES = 30
 CLIP = 2.5
 #: Probability of a change in the last values from which it is provisional, and that of a change one value old.
 PROVISIONAL = 0.08
-PROVISIONAL_SINGLE = 0.6
+PROVISIONAL_SINGLE = 0.7
 #: A changepoint is moved by at most so many values to where the values change sides.
 REFINE_VALUES = 3
 
@@ -140,7 +140,7 @@ def _explain(scaled: Floats, bins: Ints, grid: Ints, learnt: _Noise, least: floa
     """Jumps in independent noise, unless noise that hangs together or a drift explains the values better."""
     density, enter, stay, fit, residuals, scale = learnt
     jumps, _, evidence = _posterior(bins, grid, density, (JUMP, enter, stay, FAR, 0.0))
-    if not peaks(jumps, least):
+    if not peaks(jumps, min(least, PROVISIONAL)):
         return _Verdict(jumps, None, 0.0)
 
     clipped = np.clip(residuals, -CLIP * scale, CLIP * scale)

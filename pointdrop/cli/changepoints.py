@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,17 +15,53 @@ def register(app: typer.Typer) -> None:
 
 
 def changepoints(
+    file: Annotated[
+        Path, typer.Argument(help="Tidy CSV with series_id,position,value and optional columns; - is standard input.")
+    ] = Path("-"),
     serve: Annotated[
         bool, typer.Option("--serve", help="Answer JSON objects, one a line, until standard input ends.")
     ] = False,
+    no_pool: Annotated[bool, typer.Option("--no-pool", help="Judge every series by itself.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write there instead of to standard output.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing about series beside their changepoints.")] = False,
 ) -> None:
-    """Find the changepoints in series of values."""
+    """Find the changepoints in series of values: CSV in, JSON Lines out.
+
+    Optional columns: label, block, dbms, line, server, config, benchmark, group, test, metric, unit, better. Series
+    with a label at every position and at most 60 positions are releases; those of one dbms, line, config, benchmark
+    and set of labels are judged together. All others are commit series.
+
+    With --serve, `{"values": [...]}` gets `{"indices": [...]}`, with `"tier": "provisional"` also changes not confirmed
+    yet; `{"type": "matrix", "qps": [servers][tests][releases][blocks], "cpu": the same or null}` gets
+    `{"changes": [[server, test, release], ...]}`; a bad line gets `{"error": "..."}`.
+    """
     if serve:
         _serve()
+        return
+    from pointdrop.jobs.changepoints import judge
+    from pointdrop.jobs.tidy import BadTable, read_tidy
+
+    try:
+        if str(file) == "-":
+            series = read_tidy(sys.stdin)
+        else:
+            with file.open(encoding="utf-8-sig", newline="") as lines:
+                series = read_tidy(lines)
+    except OSError as error:
+        raise BadTable(f"cannot read {file}: {error.strerror}") from error
+    found = judge(series, pool=not no_pool)
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.rows)
+    if out:
+        out.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    if not quiet:
+        for note in found.notes:
+            typer.echo(note, err=True)
 
 
 def _serve() -> None:
-    from pointdrop.changepoints import answer_lines
+    from pointdrop.jobs.changepoints import answer_lines
 
     for reply in answer_lines(sys.stdin):
         print(reply, flush=True)

@@ -1,0 +1,224 @@
+"""What `pointdrop changepoints` does between its input and its output.
+
+A table's series go to one of two engines. *Release series* have a label at every position and at most `MOST_RELEASES`
+positions: those that share dbms, line, config, benchmark and the labels themselves are judged together. All others are
+*commit series*, each judged by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from detector.commits import Analysis, analyse, answer
+from detector.errors import InvalidSeries
+from detector.moves import q_values
+from detector.pooled import PooledChange, pooled_changes
+from detector.releases.matrix import release_changes
+from detector.settings import DetectorSettings
+from history.model import Better, BlockValue, Point, Series, SeriesKey
+from pointdrop.jobs.tidy import TidyPoint, TidySeries
+
+#: More positions than this are no releases.
+MOST_RELEASES = 60
+#: A level that begins with the newest release needs so many blocks to be confirmed.
+CONFIRMING_BLOCKS = 2
+#: Stands for what the table does not say of a series.
+UNSAID = "-"
+#: Asked before the first line is read, so that no answer waits for a compiler or a cache.
+WARM_UP = '{"values": [5, 6, 5, 7, 5, 6, 5, 6, 5, 6, 5, 6, 15, 16, 15, 16, 15, 17, 15, 16, 15, 16, 15, 16]}'
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The rows of a table's changepoints, and what there is to say about series beside them."""
+
+    rows: list[Row]
+    notes: list[str]
+
+
+def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
+    """The changepoints of every series, in the order of the series, then of positions."""
+    rows: dict[str, list[Row]] = {one.id: [] for one in series}
+    notes: list[str] = []
+    pools: dict[tuple[object, ...], list[TidySeries]] = {}
+    commits: list[tuple[TidySeries, Analysis]] = []
+    for one in series:
+        if is_release_series(one):
+            together = tuple(one.description[key] for key in ("dbms", "line", "config", "benchmark"))
+            pools.setdefault((*together, one.labels) if pool else (one.id,), []).append(one)
+        else:
+            analysis = analyse([_middle(point) for point in one.points.values()])
+            commits.append((one, analysis))
+            notes += [f"series {one.id}: {sentence}" for sentence in _sentences(one, analysis)]
+    for members in pools.values():
+        for row in _pooled(members):
+            rows[row["series_id"]].append(row)
+    for row in _commit_rows(commits):
+        rows[row["series_id"]].append(row)
+    return Judgement([row for found in rows.values() for row in found], notes)
+
+
+def is_release_series(series: TidySeries) -> bool:
+    """Whether the positions of `series` are releases."""
+    return len(series.points) <= MOST_RELEASES and None not in series.labels
+
+
+def _middle(point: TidyPoint) -> float:
+    """The median of a position's blocks; NaN where none was measured."""
+    measured = [value for value in point.blocks.values() if math.isfinite(value)]
+    return float(np.median(measured)) if measured else math.nan
+
+
+def _sentences(series: TidySeries, analysis: Analysis) -> Iterator[str]:
+    yield from analysis.warnings
+    positions = list(series.points)
+    for event in analysis.events:
+        percent = "" if event.change_pct is None else f" of {event.change_pct:+.1f} %"
+        first, last = positions[event.start], positions[event.end - 1]
+        yield f"{event.kind}{percent} from position {first} to {last}, no changepoint"
+
+
+def _commit_rows(analyses: list[tuple[TidySeries, Analysis]]) -> Iterator[Row]:
+    quality = iter(q_values([change.probability for _, analysis in analyses for change in analysis.changepoints]))
+    for series, analysis in analyses:
+        positions = list(series.points)
+        for change in analysis.changepoints:
+            yield {
+                "series_id": series.id,
+                "position": positions[change.index],
+                "label": series.labels[change.index],
+                "previous": series.labels[change.index - 1],
+                "direction": _direction(series, change.after - change.before),
+                "change_pct": _rounded(change.change_pct),
+                "low_pct": _rounded(change.low_pct),
+                "high_pct": _rounded(change.high_pct),
+                "probability": change.probability,
+                "q_value": round(next(quality), 6),
+                "tier": change.tier,
+                "warnings": [*analysis.warnings, *change.warnings],
+            }
+
+
+def _pooled(members: list[TidySeries]) -> Iterator[Row]:
+    """The rows of release series that are judged together; their ids come back from the keys they went in with."""
+    positions = sorted({position for one in members for position in one.points})
+    names = Counter(_names(one) for one in members)
+    given = {_key(one, unique=names[_names(one)] == 1).id: one for one in members}
+    series = [_series(one, SeriesKey.parse(key), positions) for key, one in given.items()]
+    for change in pooled_changes(series, DetectorSettings()):
+        yield _release_row(given[change.series], change, positions[change.position])
+
+
+def _names(series: TidySeries) -> tuple[str, str, str]:
+    return series.description["server"], series.description["test"], series.description["metric"]
+
+
+def _key(series: TidySeries, *, unique: bool) -> SeriesKey:
+    """The key of a series; when its description is not its own, its id stands for the test."""
+    said = {name: text.replace("|", "/") or UNSAID for name, text in series.description.items()}
+    test = said["test"] if unique and series.description["test"] else series.id.replace("|", "/")
+    return SeriesKey(
+        dbms=said["dbms"],
+        line=said["line"],
+        server=said["server"],
+        config=said["config"],
+        benchmark=said["benchmark"],
+        test=test,
+        metric=said["metric"],
+    )
+
+
+def _series(series: TidySeries, key: SeriesKey, positions: list[int]) -> Series:
+    points = []
+    for position, point in series.points.items():
+        values = tuple(
+            BlockValue(value=value, block_id=f"{position}/{name}", session_id=str(position), host=UNSAID, epoch=UNSAID)
+            for name, value in sorted(point.blocks.items())
+            if math.isfinite(value)
+        )
+        if values:
+            points.append(Point(version=str(point.label), position=positions.index(position), values=values))
+    better = series.description["better"] or "lower"
+    return Series(
+        key=key,
+        group=series.description["group"],
+        unit=series.description["unit"],
+        better=cast(Better, better),
+        points=tuple(points),
+    )
+
+
+def _release_row(series: TidySeries, change: PooledChange, position: int) -> Row:
+    move = change.move
+    newest = position == max(series.points)
+    return {
+        "series_id": series.id,
+        "position": position,
+        "label": change.release,
+        "previous": change.previous,
+        "direction": _direction(series, move.after - move.before),
+        "change_pct": _rounded(move.change_pct),
+        "low_pct": _rounded(move.low_pct),
+        "high_pct": _rounded(move.high_pct),
+        "probability": round(move.probability, 4),
+        "q_value": None if move.q_value is None else round(move.q_value, 6),
+        "tier": "provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
+        "warnings": list(move.warnings),
+    }
+
+
+def _direction(series: TidySeries, difference: float) -> str:
+    better = series.description["better"]
+    if not better:
+        return "change"
+    return "improvement" if (difference > 0) == (better == "higher") else "regression"
+
+
+def _rounded(percent: float | None) -> float | None:
+    return None if percent is None else round(percent, 4)
+
+
+def answer_lines(lines: Iterable[str]) -> Iterator[str]:
+    """The answer to each line, in order; blank lines get none. See `detector.commits.protocol`."""
+    handlers = {"matrix": matrix}
+    answer(WARM_UP, handlers)
+    for line in lines:
+        if line.strip():
+            yield answer(line, handlers)
+
+
+def matrix(question: Mapping[str, Any]) -> Row:
+    """`{"type": "matrix", "qps": [servers][tests][releases][blocks], "cpu": the same or null}`: every change as
+    `[server, test, release]`."""
+    qps, cpu = _blocks(question, "qps"), _blocks(question, "cpu")
+    if qps is None:
+        raise ValueError('"qps" must be an array [servers][tests][releases][blocks] of numbers and nulls')
+    if cpu is not None and cpu.shape != qps.shape:
+        raise ValueError(f'"cpu" has the shape {list(cpu.shape)} and "qps" {list(qps.shape)}; they must be the same')
+    try:
+        return {"changes": [list(change) for change in release_changes(qps, cpu)]}
+    except InvalidSeries as error:
+        raise ValueError(str(error)) from error
+
+
+def _blocks(question: Mapping[str, Any], name: str) -> np.ndarray | None:
+    given = question.get(name)
+    if given is None:
+        return None
+    try:
+        blocks = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f'"{name}" must be an array [servers][tests][releases][blocks] of numbers and nulls'
+        ) from error
+    if blocks.ndim != 4 or not blocks.size:
+        raise ValueError(f'"{name}" must have four dimensions and none empty, got the shape {list(blocks.shape)}')
+    return blocks
