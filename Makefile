@@ -36,12 +36,13 @@ test: lint ## lint and every test, end-to-end tests on real servers included
 	@$(BIN)/pytest
 
 bench: setup-test ## the benchmarks, with the peers beside ours
-	@.ci/virtualenv .venv-peers requirements/peers.txt $(PYTHON)
+	@.ci/virtualenv .venv-otava requirements/otava.txt $(PYTHON)
+	@.ci/virtualenv .venv-mongodb requirements/mongodb.txt $(PYTHON)
 	@$(BIN)/python -m tests.benchmarks
 
 lock: ## pin requirements/*.in by digest; needs uv
-	@for set in run dev peers; do uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 \
+	@for set in run dev otava mongodb; do uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 \
 	  --no-annotate --no-header requirements/$$set.in -o requirements/$$set.txt; done
 
 clean: ## remove what make made, but not the history
-	rm -rf $(VENV) .venv-peers build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-otava .venv-mongodb build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
