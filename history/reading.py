@@ -197,7 +197,7 @@ def _measurements(connection: Connection, run_id: str) -> dict[int, list[Measure
     return found
 
 
-def blocks(connection: Connection, run_id: str, *, details: bool = True) -> list[Block]:
+def blocks(connection: Connection, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
     """By number. Measurements by test, then metric. Without `details`, no samples, functions and plans."""
     rows = connection.execute(
         select(schema.block)
@@ -205,7 +205,7 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True) -> list
         .where(_run.id == run_id)
         .order_by(_block.number, _block.pk)
     ).all()
-    values = _measurements(connection, run_id) if rows else {}
+    values = _measurements(connection, run_id) if rows and measurements else {}
     found = []
     for row in rows:
         kept: dict[str, dict[str, Any]] = defaultdict(dict)

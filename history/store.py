@@ -225,9 +225,12 @@ class Store:
         filters |= {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
         return self._read(lambda connection: list(reading.runs(connection, **filters)))
 
-    def blocks(self, run_id: str, *, details: bool = True) -> list[Block]:
-        """By number; `details=False` leaves out samples, functions and plans, which are large."""
-        return self._read(lambda connection: reading.blocks(connection, run_id, details=details))
+    def blocks(self, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
+        """By number; `details=False` leaves out samples, functions and plans, which are large, and
+        `measurements=False` the measurements too: what is left says whether and when a block ran."""
+        return self._read(
+            lambda connection: reading.blocks(connection, run_id, details=details, measurements=measurements)
+        )
 
     def block_ids(self, session_id: str) -> set[str]:
         """What a resumed session need not do again: every block of it, whatever its status."""

@@ -113,7 +113,10 @@ def by_key(rows: Iterable[Keyed]) -> dict[str, tuple[Keyed, ...]]:
 def read(store: Store) -> Snapshot:
     """The whole history, once."""
     sessions = {session.id: session for session in store.sessions()}
-    rows = [ran(run, sessions[run.session_id], store.blocks(run.id, details=False)) for run in store.runs()]
+    rows = [
+        ran(run, sessions[run.session_id], store.blocks(run.id, details=False, measurements=False))
+        for run in store.runs()
+    ]
     return Snapshot(
         lines=grouped_by_line(store.series()),
         findings=tuple(sorted(store.findings(), key=finding_order)),
