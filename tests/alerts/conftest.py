@@ -35,6 +35,7 @@ BOT_TOKEN, WRITER_TOKEN, READER_TOKEN = "token_bot", "token_mark", "token_eve"
 
 @pytest.fixture(scope="session")
 def history_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To be copied, never written to."""
     path = tmp_path_factory.mktemp("history") / "history.db"
     write_history(path)
     return path

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +16,6 @@ from alerts.standing import Standing, open_requests
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
 from tests.alerts.examples import NIGHT, finding
-from tests.alerts.histories import detect
 from tests.alerts.test_life_of_an_issue import CHANGES, KEY, MORE, Nights
 from tests.fake_github import FakeGitHub, Fault
 
@@ -172,17 +174,17 @@ def test_a_lost_answer_is_not_given_twice(
 
 
 def test_a_new_history_learns_what_people_decided_and_repeats_no_work(
-    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings, history_file: object
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings, history_file: Path, tmp_path: Path
 ) -> None:
     nights = Nights(store, fake_place, settings)
     nights.night(finding(changes=CHANGES))
     for text in ("/rerun", "/ack"):
         fake_place.person.say(1, text)
     nights.night(finding(changes=CHANGES))
-    with Store.open(f"sqlite:///{history_file}") as fresh:
+    shutil.copy(history_file, tmp_path / "fresh.db")
+    with Store.open(f"sqlite:///{tmp_path / 'fresh.db'}") as fresh:
         again = Nights(fresh, fake_place, settings)
         for _ in range(3):
             again.night(finding(changes=CHANGES))
         assert again.state() is State.ACKNOWLEDGED and open_requests(fresh.events(KEY)) == []
         assert len(again.comments()) == 2
-        detect(fresh)

@@ -164,7 +164,7 @@ def test_labels_taken_off_or_deleted_come_back(
 
 
 def test_labels_deleted_and_history_lost(
-    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings, history_file: object
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
 ) -> None:
     """Nothing links to the issue any more: it is found by its author."""
     detect(store, ONE)

@@ -250,7 +250,7 @@ def test_a_person_says_that_the_machine_is_fine(nights: Nights) -> None:
     assert sorted(key for key, one in nights.issues().items() if one.open) == sorted(one.key for one in moved)
 
 
-def test_a_new_history_finds_the_old_issues(nights: Nights, history_file: object, tmp_path: object) -> None:
+def test_a_history_without_measurements_leaves_issues_alone(nights: Nights) -> None:
     one = finding(changes=CHANGES)
     nights.night(one)
     number = nights.issue().number
