@@ -13,7 +13,18 @@ from typing import Annotated
 import typer
 
 #: Modules of this package; each has `register(app)`, which adds its commands. The order is that of `--help`.
-COMMANDS: tuple[str, ...] = ("nightly", "bench", "releases", "history", "alerts", "report", "doctor", "changepoints", "detect")
+COMMANDS: tuple[str, ...] = (
+    "nightly",
+    "bench",
+    "compare",
+    "releases",
+    "history",
+    "alerts",
+    "report",
+    "doctor",
+    "changepoints",
+    "detect",
+)
 
 app = typer.Typer(
     name="pointdrop",

@@ -1,0 +1,161 @@
+"""`pointdrop compare` and `pointdrop repeat`: measure something again, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from pointdrop.jobs.compare import CompareReport
+    from runners.settings import Profile
+
+#: The profile of each lane that answers in minutes.
+QUICKEST = {"instructions": "instructions", "time": "quick"}
+GATE_HIT = 3
+
+
+def register(app: typer.Typer) -> None:
+    app.command("compare")(compare)
+    app.command("repeat")(repeat)
+
+
+def compare(
+    base: Annotated[str, typer.Argument(help="DBMS@VERSION, @git:REV, @tree:DIR[+FILE.patch] or @prefix:DIR.")],
+    candidate: Annotated[str, typer.Argument(help="The same forms; #CONFIG after any of them.")],
+    lane: Annotated[
+        Literal["instructions", "time"], typer.Option(help="Count instructions (any machine), or time (a quiet one).")
+    ] = "instructions",
+    server: Annotated[str, typer.Option(help="Server class, for scale and memory.")] = "local",
+    config: Annotated[str, typer.Option(help="Config of both sides.")] = "default",
+    benchmark: Annotated[str, typer.Option(help="Catalogue of tests.")] = "sysbench",
+    tests: Annotated[str, typer.Option(help="A set of the catalogue, or tests, comma-separated.")] = "local",
+    profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
+    budget_minutes: Annotated[float, typer.Option(help="No round is begun after so many minutes.")] = 30.0,
+    rounds: Annotated[int, typer.Option(min=1, help="At most so many rounds of fresh servers.")] = 6,
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Build inside bubblewrap: patches of strangers.")] = False,
+    format: Annotated[
+        Literal["text", "json", "markdown", "junit"], typer.Option(help="Of the report on standard output.")
+    ] = "text",
+    out: Annotated[Path | None, typer.Option(help="Write the report here instead.")] = None,
+    fail_on: Annotated[
+        Literal["nothing", "regression", "difference"], typer.Option(help="Exit with 3 when there is one.")
+    ] = "nothing",
+    seed: Annotated[int, typer.Option(help="Order of blocks.")] = 1,
+    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Measure two releases, configs or builds in interleaved blocks until it is clear whether they differ.
+
+    Each test is SAME, DIFFERENT or UNKNOWN, the family's verdict first. Only tests that are not clear are measured
+    again. Nothing is written to the history. Exit code 3 with `--fail-on`, 4 when it stopped before all was clear.
+    """
+    from pointdrop.cli.progress import Reporter
+    from pointdrop.jobs.compare import Comparing, compare_sides
+    from pointdrop.jobs.sides import parse_side, resolve
+    from pointdrop.paths import configs_dir, state_dir
+    from runners.releases import Catalogue
+    from runners.settings import load_benchmark, load_server
+    from runners.settings.metrics import load_metrics
+
+    configs, state = configs_dir(), state_dir()
+    sides = [parse_side(text, config) for text in (base, candidate)]
+    catalogue_of_tests = load_benchmark(benchmark, configs)
+    chosen = tests if tests in (*catalogue_of_tests.sets, "all") else tuple(tests.split(","))
+    with Reporter(quiet) as reporter:
+        catalogue = Catalogue(configs, state, offline=offline)
+        installed = []
+        for side in sides:
+            reporter.say(f"getting {side}")
+            installed.append(resolve(side, catalogue, sandbox))
+        job = Comparing(
+            base=(sides[0], installed[0]),
+            candidate=(sides[1], installed[1]),
+            server=load_server(server, configs),
+            benchmark=catalogue_of_tests,
+            tests=catalogue_of_tests.select(chosen),
+            profile=_profile(profile, lane, configs),
+            metrics=load_metrics(configs),
+            configs=configs,
+            state=state,
+            budget_minutes=budget_minutes,
+            most_rounds=rounds,
+            seed=seed,
+            on_event=reporter.on_event,
+        )
+        report = compare_sides(job)
+    _print(report, format, out)
+    if fail_on != "nothing" and (report.regressions or (fail_on == "difference" and report.verdict == "DIFFERENT")):
+        raise typer.Exit(GATE_HIT)
+    raise typer.Exit(4 if report.stopped else 0)
+
+
+def _profile(name: str, lane: str, configs: Path) -> Profile:
+    from runners.errors import BadSettings
+    from runners.settings import load_profile
+
+    profile = load_profile(name or QUICKEST[lane], configs)
+    if profile.lane != lane:
+        raise BadSettings(f"the profile {profile.name} is of the {profile.lane} lane, not {lane}")
+    return profile
+
+
+def _print(report: CompareReport, format: str, out: Path | None) -> None:
+    from pointdrop.jobs.compare_views import junit, markdown, text_lines
+
+    if format == "json":
+        text = report.model_dump_json(indent=2) + "\n"
+    elif format == "markdown":
+        text = markdown(report)
+    elif format == "junit":
+        text = junit(report)
+    else:
+        text = "\n".join(text_lines(report)) + "\n"
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+    else:
+        typer.echo(text, nl=False)
+
+
+def repeat(
+    run_id: Annotated[str, typer.Argument(help="A run, as `history query` and the pages name it.")],
+    blocks: Annotated[int | None, typer.Option(min=1, help="Blocks; as many as the run had by default.")] = None,
+    history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
+    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Measure a run again as it was measured, from its bundle: same release by digest, options, scale, seeds, commands.
+
+    The results go into the history as a session of their own. Exit code 4 when something could not be measured.
+    """
+    from datetime import UTC, datetime
+
+    from history.errors import UnknownSeries
+    from history.model import Block, Run, Session
+    from history.store import Store
+    from pointdrop.cli.progress import Reporter
+    from pointdrop.paths import configs_dir, history_url, state_dir
+    from runners.releases import Catalogue
+    from runners.sessions import repeat_plan, run_session
+
+    configs, state = configs_dir(), state_dir()
+    with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
+        found = store.runs(id=run_id)
+        if not found:
+            raise UnknownSeries(f"there is no run {run_id!r}; see: pointdrop history query")
+        session = next(one for one in store.sessions() if one.id == found[0].session_id)
+        plan = repeat_plan(found[0], session, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-repeat", blocks)
+
+        def sink(row: Session, run: Run, block: Block) -> None:
+            store.append_session(row)
+            store.append_run(run)
+            store.append_block(block)
+
+        catalogue = Catalogue(configs, state, offline=offline)
+        outcome = run_session(plan, catalogue, sink, configs=configs, state=state, on_event=reporter.on_event)
+    typer.echo(f"session {plan.session_id}: {outcome.done} blocks, {outcome.noisy} noisy, {outcome.failed} failed")
+    for reason in (*outcome.skipped.values(), *outcome.warnings):
+        typer.echo(f"not done: {reason}", err=True)
+    raise typer.Exit(0 if outcome.complete else 4)

@@ -1,0 +1,256 @@
+"""Measures two of anything side by side until it is clear whether they differ, or the budget is spent.
+
+Every round starts fresh servers of both sides, interleaved; the first round runs all tests, later ones only those that
+are UNKNOWN or that differ on one block alone. Nothing goes into the history: a patch is no release.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from detector.compare import Comparison, compare, compare_family
+from detector.releases.kinds import noise_prior
+from history.model import Better, Block, FunctionCost, Lane, Metric, Run, Session
+from pointdrop.jobs.sides import Shelf, Side
+from runners.errors import BadSettings
+from runners.releases import Installed
+from runners.sessions import Event, plan_session, run_session
+from runners.settings import Benchmark, Profile, Server, Test
+
+#: The metrics that decide, by lane; the others are reported by the session and mean nothing on so few blocks.
+JUDGED: Mapping[Lane, tuple[str, ...]] = {"time": ("qps", "cpu_us/o"), "instructions": ("insn/o",)}
+#: A difference is told only after this many blocks of each side: the second is a fresh server on fresh data.
+FEWEST_BLOCKS = 2
+MOST_FUNCTIONS = 5
+
+
+class TestRow(BaseModel):
+    """One test and metric."""
+
+    __test__ = False
+    model_config = ConfigDict(frozen=True)
+
+    test: str
+    group: str
+    metric: str
+    verdict: str
+    """SAME, DIFFERENT or UNKNOWN."""
+    direction: str
+    """regression, improvement, or empty."""
+    before: float
+    after: float
+    change_pct: float
+    low_pct: float | None
+    high_pct: float | None
+    blocks: int
+    """Of each side, at least."""
+    functions: tuple[dict[str, Any], ...] = ()
+    """name, before, after: instructions per operation of the functions that changed most."""
+
+
+class CompareReport(BaseModel):
+    """The answer of `pointdrop compare`; its JSON is `--format json`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    base: str
+    candidate: str
+    server: str
+    lane: Lane
+    profile: str
+    verdict: str
+    """Of all tests together: DIFFERENT when any surely differs, SAME when all are, else UNKNOWN."""
+    rounds: int
+    blocks: int
+    minutes: float
+    stopped: str = ""
+    tests: tuple[TestRow, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def regressions(self) -> tuple[TestRow, ...]:
+        return tuple(row for row in self.tests if row.direction == "regression")
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """What is compared, with what, for how long."""
+
+    base: tuple[Side, Installed]
+    candidate: tuple[Side, Installed]
+    server: Server
+    benchmark: Benchmark
+    tests: tuple[Test, ...]
+    profile: Profile
+    metrics: Mapping[str, Metric]
+    configs: Path
+    state: Path
+    budget_minutes: float
+    most_rounds: int
+    seed: int
+    on_event: Callable[[Event], None] = lambda event: None
+    keep: Callable[[Session, Run, Block], None] = lambda session, run, block: None
+
+
+@dataclass
+class _Values:
+    """Block values of both sides, by (test, metric)."""
+
+    sides: tuple[dict[tuple[str, str], list[float]], ...] = field(
+        default_factory=lambda: (defaultdict(list), defaultdict(list))
+    )
+    group: dict[str, str] = field(default_factory=dict)
+    better: dict[str, Better] = field(default_factory=dict)
+    functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}))
+    blocks: int = 0
+
+    def add(self, side: int, block: Block, judged: Sequence[str]) -> None:
+        if block.status != "ok":
+            return
+        self.blocks += 1
+        for one in block.measurements:
+            if one.metric in judged:
+                self.sides[side][one.test, one.metric].append(one.value)
+                self.group[one.test] = one.group
+                self.better[one.metric] = one.better
+        self.functions[side].update(block.functions)
+
+
+def compare_sides(job: Comparing) -> CompareReport:
+    """Rounds of interleaved blocks until nothing is UNKNOWN or the budget is spent.
+
+    BadSettings when the sides differ in more than one thing, since then no difference could be explained.
+    """
+    (base, installed), (candidate, other) = job.base, job.candidate
+    if base.dbms != candidate.dbms:
+        raise BadSettings(f"{base} and {candidate} are two DBMS; `pointdrop report` compares those from the history")
+    same_build = installed.release.version == other.release.version
+    if not same_build and base.config != candidate.config:
+        raise BadSettings(f"{base} and {candidate} differ in build and in config; change one thing at a time")
+    if same_build and base.config == candidate.config:
+        raise BadSettings(f"{base} and {candidate} are the same build with the same config")
+    values, began = _Values(), time.monotonic()
+    shelf = Shelf({installed.release.version: installed, other.release.version: other})
+    judged = JUDGED[job.profile.lane]
+    wanted, rounds, stopped = job.tests, 0, ""
+    warnings: list[str] = []
+    while wanted and rounds < job.most_rounds:
+        left = job.budget_minutes * 60 - (time.monotonic() - began)
+        if rounds and left <= 0:
+            stopped = f"the budget of {job.budget_minutes:g} minutes is spent"
+            break
+        plan = plan_session(
+            session_id=f"compare-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+            plan="compare",
+            server=job.server,
+            benchmark=job.benchmark,
+            tests=wanted,
+            profile=job.profile,
+            releases=(other.release,),
+            control=installed.release,
+            configs=tuple(dict.fromkeys((base.config, candidate.config))),
+            blocks=1 if job.profile.lane == "instructions" else FEWEST_BLOCKS,
+            seed=job.seed + rounds,
+        )
+
+        def sink(session: Session, run: Run, block: Block) -> None:
+            is_base = (run.release.version, run.config) == (installed.release.version, base.config)
+            values.add(0 if is_base else 1, block, judged)
+            job.keep(session, run, block)
+
+        outcome = run_session(
+            plan, shelf, sink, configs=job.configs, state=job.state, on_event=job.on_event,
+            budget_s=max(left, 0.0) if rounds else None,
+        )  # fmt: skip
+        rounds += 1
+        warnings += outcome.warnings
+        if outcome.skipped or outcome.stopped:
+            stopped = outcome.stopped or "; ".join(outcome.skipped.values())
+            break
+        unclear = {test for test, _ in _unclear(values, job.metrics, judged)}
+        wanted = tuple(test for test in job.tests if test.name in unclear)
+    minutes = (time.monotonic() - began) / 60
+    return _report(job, values, rounds, minutes, stopped, warnings)
+
+
+def judge(
+    before: Sequence[float], after: Sequence[float], test: str, metric: str, metrics: Mapping[str, Metric]
+) -> Comparison:
+    """The verdict on one test and metric, held by the metric's known noise and smallest change."""
+    floor = metrics[metric].smallest_change_pct if metric in metrics else 1.0
+    return compare(before, after, floor_pct=floor, noise=noise_prior(metric, test))
+
+
+def _unclear(values: _Values, metrics: Mapping[str, Metric], judged: Sequence[str]) -> list[tuple[str, str]]:
+    """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
+    unclear = []
+    for (test, metric), before in values.sides[0].items():
+        found = judge(before, values.sides[1][test, metric], test, metric, metrics)
+        few = min(found.blocks_before, found.blocks_after) < FEWEST_BLOCKS
+        if found.verdict == "UNKNOWN" or (found.verdict == "DIFFERENT" and few):
+            unclear.append((test, metric))
+    return unclear
+
+
+def _report(
+    job: Comparing, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
+) -> CompareReport:
+    found = {key: judge(before, values.sides[1][key], *key, job.metrics) for key, before in values.sides[0].items()}
+    order = {test.name: number for number, test in enumerate(job.tests)}
+    rows = [_row(values, key, one) for key, one in sorted(found.items(), key=lambda item: (order[item[0][0]], item[0]))]
+    family = compare_family({f"{test} {metric}": one for (test, metric), one in found.items()})
+    return CompareReport(
+        base=f"{job.base[0]}",
+        candidate=f"{job.candidate[0]}",
+        server=job.server.name,
+        lane=job.profile.lane,
+        profile=job.profile.name,
+        verdict=family.verdict,
+        rounds=rounds,
+        blocks=values.blocks,
+        minutes=round(minutes, 2),
+        stopped=stopped,
+        tests=tuple(rows),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _row(values: _Values, key: tuple[str, str], found: Comparison) -> TestRow:
+    test, metric = key
+    before, after = (math.exp(sum(map(math.log, side[key])) / len(side[key])) for side in values.sides)
+    worse = (found.change_pct > 0) == (values.better[metric] == "lower")
+    direction = "" if found.verdict != "DIFFERENT" else "regression" if worse else "improvement"
+    return TestRow(
+        test=test,
+        group=values.group[test],
+        metric=metric,
+        verdict=found.verdict,
+        direction=direction,
+        before=before,
+        after=after,
+        change_pct=found.change_pct,
+        low_pct=found.low_pct if math.isfinite(found.low_pct) else None,
+        high_pct=found.high_pct if math.isfinite(found.high_pct) else None,
+        blocks=min(found.blocks_before, found.blocks_after),
+        functions=_functions(values, test) if direction else (),
+    )
+
+
+def _functions(values: _Values, test: str) -> tuple[dict[str, Any], ...]:
+    before, after = ({c.function: c.insn_per_op for c in side.get(test, ())} for side in values.functions)
+    if not before or not after:
+        return ()
+    moved = {name: abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in {*before, *after}}
+    largest = sorted((name for name, size in moved.items() if size), key=lambda name: (-moved[name], name))
+    return tuple(
+        {"name": n, "before": before.get(n, 0.0), "after": after.get(n, 0.0)} for n in largest[:MOST_FUNCTIONS]
+    )

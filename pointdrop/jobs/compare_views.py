@@ -1,0 +1,132 @@
+"""A comparison as text, Markdown and JUnit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from xml.etree import ElementTree
+
+from pointdrop.jobs.compare import CompareReport, TestRow
+
+MARKS = {"regression": "▼", "improvement": "▲", "": " "}
+WORDS = {
+    "SAME": "No test differs.",
+    "UNKNOWN": "Not clear: some tests would need more blocks.",
+    "DIFFERENT": "They differ.",
+}
+
+
+def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
+    """The family's verdict in one sentence; `name` makes a test's name safe for where it will stand."""
+    worse = [row for row in report.tests if row.direction == "regression"]
+    better = [row for row in report.tests if row.direction == "improvement"]
+    parts = [f"{len(worse)} slower"] if worse else []
+    parts += [f"{len(better)} faster"] if better else []
+    if not parts:
+        return WORDS[report.verdict]
+    largest = max((*worse, *better), key=lambda row: abs(row.change_pct))
+    measured = len({row.test for row in report.tests})
+    return (
+        f"Of {measured} tests {' and '.join(parts)}; most {largest.test}, {largest.change_pct:+.1f} % {largest.metric}."
+    )
+
+
+def interval(row: TestRow) -> str:
+    """`[-0.2, +0.3]`, or nothing while it is unbounded."""
+    if row.low_pct is None or row.high_pct is None:
+        return ""
+    return f"[{row.low_pct:+.1f}, {row.high_pct:+.1f}]"
+
+
+def text_lines(report: CompareReport) -> list[str]:
+    """The whole report for a terminal."""
+    width = max((len(row.test) for row in report.tests), default=4)
+    lines = [f"{report.verdict}: {headline(report)}", ""]
+    lines.append(f"{'test':<{width}}  {'metric':<8}  verdict      change   interval          blocks")
+    for row in report.tests:
+        mark = MARKS[row.direction]
+        lines.append(
+            f"{row.test:<{width}}  {row.metric:<8}  {row.verdict:<9} {mark} {row.change_pct:+7.2f} %  "
+            f"{interval(row):<16}  {row.blocks}"
+        )
+    for row in report.tests:
+        for f in row.functions:
+            lines.append(f"    {row.test}  {f['name']}  {f['before']:,.0f} -> {f['after']:,.0f} instructions")
+    lines.append("")
+    lines.append(_ran(report))
+    return lines
+
+
+def _ran(report: CompareReport) -> str:
+    ran = f"{report.base} against {report.candidate} on {report.server}, {report.lane} lane, profile {report.profile}: "
+    ran += f"{report.blocks} blocks in {report.rounds} rounds, {report.minutes:.1f} minutes."
+    return f"{ran} Stopped: {report.stopped}." if report.stopped else ran
+
+
+def markdown(report: CompareReport) -> str:
+    """The report as a GitHub table. Names of sides and tests stand in code spans; nothing else is foreign text."""
+    moved = [row for row in report.tests if row.direction]
+    unclear = [row for row in report.tests if row.verdict == "UNKNOWN"]
+    same = [row for row in report.tests if row.verdict == "SAME"]
+    parts = [f"**{headline(report, _code)}**"]
+    if moved:
+        parts.append(_markdown_table(moved))
+    functions = [(row.test, function) for row in moved for function in row.functions]
+    if functions:
+        rows = [
+            f"| {_code(test)} | {_code(str(one['name']))} | {one['before']:,.0f} | {one['after']:,.0f} |"
+            for test, one in functions
+        ]
+        parts.append("\n".join(["| test | function | before | after |", "| --- | --- | ---: | ---: |", *rows]))
+    if unclear:
+        parts.append(
+            f"<details><summary>{len(unclear)} not clear</summary>\n\n{_markdown_table(unclear)}\n\n</details>"
+        )
+    if same:
+        parts.append(_folded(f"{len(same)} the same", same))
+    ran = f"{_code(report.base)} against {_code(report.candidate)} on {_code(report.server)}, {report.lane} lane, "
+    ran += f"{report.blocks} blocks, {report.minutes:.1f} minutes."
+    parts.append(f"{ran} Stopped: {_code(report.stopped)}." if report.stopped else ran)
+    return "\n\n".join(parts) + "\n"
+
+
+def _folded(summary: str, rows: Iterable[TestRow]) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{_markdown_table(rows)}\n\n</details>"
+
+
+def _markdown_table(rows: Iterable[TestRow]) -> str:
+    lines = ["| test | metric | verdict | change | interval | blocks |", "| --- | --- | --- | ---: | --- | ---: |"]
+    for row in rows:
+        verdict = f"{MARKS[row.direction]} {row.direction}" if row.direction else row.verdict
+        cells = (
+            _code(row.test),
+            _code(row.metric),
+            verdict,
+            f"{row.change_pct:+.2f} %",
+            interval(row),
+            str(row.blocks),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    """A code span that foreign text cannot leave: no backtick, no pipe, no line break, no control character."""
+    kept = "".join(c if c.isprintable() else " " for c in text.replace("`", "'").replace("|", "/"))
+    return f"`{' '.join(kept.split())[:200] or '-'}`"
+
+
+def junit(report: CompareReport) -> str:
+    """JUnit XML: a regression is a failure, an unclear test is skipped."""
+    suite = ElementTree.Element(
+        "testsuite", name=f"{report.base} against {report.candidate}", tests=str(len(report.tests)),
+        failures=str(len(report.regressions)), skipped=str(sum(row.verdict == "UNKNOWN" for row in report.tests)),
+    )  # fmt: skip
+    for row in report.tests:
+        case = ElementTree.SubElement(suite, "testcase", classname=f"{report.server}.{row.metric}", name=row.test)
+        message = f"{row.change_pct:+.2f} % {interval(row)}"
+        if row.direction == "regression":
+            ElementTree.SubElement(case, "failure", message=message)
+        elif row.verdict == "UNKNOWN":
+            ElementTree.SubElement(case, "skipped", message=message)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

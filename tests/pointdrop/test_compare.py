@@ -1,0 +1,106 @@
+"""Comparing two of anything: the sides, the verdicts, and how they are shown."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import cmarkgfm
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from history.model import Metric
+from pointdrop.jobs.compare import CompareReport, TestRow, judge
+from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
+from pointdrop.jobs.sides import parse_side
+from runners.errors import BadSettings
+
+METRICS = {"insn/o": Metric(name="insn/o", unit="", better="lower", smallest_change_pct=0.5)}
+
+
+def row(test: str, verdict: str, direction: str, change: float) -> TestRow:
+    return TestRow(
+        test=test, group="g", metric="insn/o", verdict=verdict, direction=direction, before=100.0,
+        after=100.0 + change, change_pct=change, low_pct=change - 0.2, high_pct=change + 0.2, blocks=2,
+        functions=({"name": "pg_mblen", "before": 595_000.0, "after": 0.0},) if direction else (),
+    )  # fmt: skip
+
+
+def report(*rows: TestRow, verdict: str = "DIFFERENT", **values: object) -> CompareReport:
+    return CompareReport.model_validate(
+        {
+            "base": "postgres@18.1", "candidate": "postgres@18.2", "server": "local", "lane": "instructions",
+            "profile": "instructions", "verdict": verdict, "rounds": 2, "blocks": 8, "minutes": 1.5, "tests": rows,
+            **values,
+        }
+    )  # fmt: skip
+
+
+REPORT = report(
+    row("scan", "DIFFERENT", "regression", 45.0),
+    row("insert", "DIFFERENT", "improvement", -1.4),
+    row("point-query", "SAME", "", 0.03),
+    row("update", "UNKNOWN", "", 0.4),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "what", "patch", "config"),
+    [
+        ("postgres@17.4", "release", "17.4", None, "default"),
+        ("mysql@8.0.39#bl1_sync0_dw1", "release", "8.0.39", None, "bl1_sync0_dw1"),
+        ("postgres@git:REL_17_4", "git", "REL_17_4", None, "default"),
+        ("postgres@tree:/src/pg", "tree", "/src/pg", None, "default"),
+        ("postgres@tree:/src/pg+a.patch#lz4", "tree", "/src/pg", "a.patch", "lz4"),
+        ("postgres@prefix:/opt/pg", "prefix", "/opt/pg", None, "default"),
+    ],
+)
+def test_a_side_is_read_and_written(text: str, kind: str, what: str, patch: str | None, config: str) -> None:
+    side = parse_side(text)
+    assert (side.kind, side.what, side.config) == (kind, what, config)
+    assert side.patch == (Path(patch) if patch else None)
+    assert str(side) == text
+
+
+@pytest.mark.parametrize("text", ["", "17.4", "postgres", "postgres@", "postgres@17.4+fix.patch", "p@x#a b"])
+def test_what_names_nothing_is_refused_with_the_forms(text: str) -> None:
+    with pytest.raises(BadSettings, match=r"DBMS@VERSION|needs a source"):
+        parse_side(text)
+
+
+def test_one_percent_of_instructions_is_seen_with_two_blocks_and_nothing_is_seen_in_noise() -> None:
+    assert judge([1000.0, 1001.0], [1010.5, 1011.0], "scan", "insn/o", METRICS).verdict == "DIFFERENT"
+    assert judge([1000.0, 1001.0], [1000.4, 1000.9], "scan", "insn/o", METRICS).verdict == "SAME"
+
+
+def test_the_text_says_the_family_first_and_names_functions() -> None:
+    lines = text_lines(REPORT)
+    assert lines[0] == "DIFFERENT: Of 4 tests 1 slower and 1 faster; most scan, +45.0 % insn/o."
+    assert any("pg_mblen  595,000 -> 0 instructions" in line for line in lines)
+    assert headline(report(row("scan", "SAME", "", 0.1), verdict="SAME")) == "No test differs."
+
+
+def test_junit_counts_regressions_as_failures() -> None:
+    suite = ElementTree.fromstring(junit(REPORT))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "1", "1")
+    assert suite.find("testcase[@name='scan']/failure") is not None
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_no_name_breaks_out_of_the_markdown(name: str) -> None:
+    hostile = report(row(name, "DIFFERENT", "regression", 3.0), base=name, stopped=name)
+    tags = _Tags()
+    tags.feed(cmarkgfm.github_flavored_markdown_to_html(markdown(hostile)))
+    allowed = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary"}
+    assert tags.seen <= allowed
