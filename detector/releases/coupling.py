@@ -86,7 +86,7 @@ def exchange(
 
     `bayes_factor` is [metrics, servers, tests, releases]. `learning`, where given, re-estimates the rates on the way
     (the M step of expectation maximisation) from the prior of P(a change at r), the releases where it is kept as it
-    is, the tests of each group that has more than one, and the prior of P(move | hit).
+    is, the tests of each large group, and the prior of P(move | hit).
     """
     factor = np.clip(bayes_factor, *FACTORS)
     of_metric = beliefs.metrics[:, None, None, None]

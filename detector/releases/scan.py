@@ -32,6 +32,8 @@ CHANGE = 0.02
 CHANGE_SINGLE = 0.003
 #: A smaller relative step is none where single values speak: a build's layout alone can do as much.
 SMALLEST_SINGLE = 0.02
+#: A group of fewer tests learns its P(a change at r) with all the others.
+FEWEST_OF_GROUP = 4
 #: No gap makes a change more likely than this.
 CHANGE_MOST = 0.4
 #: P(an outlier that the next release does not share), single values, and that an outlier stays one release more.
@@ -219,9 +221,9 @@ def _transients(panel: Panel, prior: Floats, seen: Floats, single: NDArray[np.bo
 
 
 def _groups(panel: Panel) -> list[list[int]]:
-    """The tests of every named group of more than one test."""
+    """The tests of every named group that is large enough to speak for itself."""
     members: dict[str, list[int]] = {}
     for index, group in enumerate(panel.groups):
         if group:
             members.setdefault(group, []).append(index)
-    return [tests for tests in members.values() if len(tests) > 1]
+    return [tests for tests in members.values() if len(tests) >= FEWEST_OF_GROUP]

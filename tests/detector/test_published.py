@@ -16,7 +16,7 @@ from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings
 
 #: The 5.7 line is quiet by its author's word; this share of its boundaries may be flagged.
-MOST_FLAGGED = 0.03
+MOST_FLAGGED = 0.02
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +86,16 @@ def test_tier_a_labels_inside_a_line(findings: list[Finding]) -> None:
 
 
 def test_the_quiet_line_is_quiet(findings: list[Finding], published: list[Series]) -> None:
+    """ "5.7 mostly avoids regressions, total drop about 5 % spread over releases": few steps, and a slow drift."""
     quiet = {key.id for key in smalldatum.quiet_series()}
     boundaries = sum(len(one.points) - 1 for one in published if one.key.id in quiet)
-    flagged = [move for finding in findings for move in finding.moves if move.key.id in quiet]
+    steps = [finding for finding in findings if finding.kind != "drift"]
+    flagged = [move for finding in steps for move in finding.moves if move.key.id in quiet]
     assert boundaries == 198
     assert len(flagged) <= MOST_FLAGGED * boundaries
+    (drift,) = [finding for finding in findings if finding.kind == "drift"]
+    assert (drift.line, drift.previous) == ("5.7", "5.7.10")
+    assert all(-6 < move.change_pct < -3 for move in drift.moves)
 
 
 def test_between_majors_the_step_is_found(findings: list[Finding]) -> None:
