@@ -75,7 +75,7 @@ class Cluster:
 
     def close(self) -> None:
         if self.process.poll() is None:
-            self.stop()
+            self.stop(hard=True)  # nothing of it is kept
         shutil.rmtree(self.home)
 
     def dsn(self, database: str) -> str:

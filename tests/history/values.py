@@ -1,0 +1,126 @@
+"""Values for tests: a small session by hand, and any record by chance."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from history.model import (
+    Block,
+    Fingerprint,
+    FunctionCost,
+    Measurement,
+    Release,
+    Run,
+    Session,
+    StatementPlan,
+)
+
+DAY = datetime(2026, 1, 5, tzinfo=UTC)
+SESSION = Session(
+    id="s",
+    host="bee",
+    server="small",
+    fingerprint=Fingerprint(facts={"cores": "8", "kernel": "6.1"}),
+    started=DAY,
+    seed=7,
+    control="17.1",
+)
+
+
+def run(version: str, line: str = "17", session: str = "s", lane: str = "time") -> Run:
+    """A run of one Postgres release."""
+    release = Release(dbms="postgres", version=version, line=line)
+    values = {"id": f"{session}/{version}", "session_id": session, "release": release}
+    return Run.model_validate(values | {"config": "default", "benchmark": "sysbench", "lane": lane})
+
+
+def block(of: Run, value: float, number: int = 1, **values: object) -> Block:
+    """A block with one measurement."""
+    one = Measurement(test="point-query", group="point, part 1", metric="qps", value=value, unit="1/s", better="higher")
+    known = {"number": number, "started": DAY, "ended": DAY + timedelta(minutes=1), "measurements": (one,)}
+    return Block.model_validate({"id": f"{of.id}/{number}", "run_id": of.id} | known | values)
+
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
+NAMES = TEXTS.filter(lambda text: 0 < len(text.encode()) <= 200)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
+MEASUREMENTS = st.builds(
+    Measurement,
+    test=NAMES,
+    group=TEXTS,
+    metric=NAMES,
+    value=NUMBERS,
+    unit=TEXTS,
+    better=st.sampled_from(["higher", "lower"]),
+    operations=st.none() | st.integers(0, 2**63 - 1),
+    warnings=st.lists(TEXTS, max_size=2).map(tuple),
+)
+FUNCTIONS = st.builds(FunctionCost, function=TEXTS, insn_per_op=NUMBERS, object=TEXTS)
+PLANS = st.builds(StatementPlan, statement=TEXTS, digest=TEXTS, text=TEXTS)
+SESSIONS = st.builds(
+    Session,
+    id=st.just("s"),
+    host=NAMES,
+    server=NAMES,
+    plan=TEXTS,
+    fingerprint=st.builds(Fingerprint, facts=st.dictionaries(TEXTS, TEXTS, max_size=3)),
+    seed=st.integers(-(2**63), 2**63 - 1),
+    started=MOMENTS,
+    control=TEXTS,
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+RUNS = st.builds(
+    Run,
+    id=st.just("r"),
+    session_id=st.just("s"),
+    release=st.builds(
+        Release,
+        dbms=NAMES,
+        version=NAMES,
+        line=NAMES,
+        build=TEXTS,
+        digest=TEXTS,
+        released=st.none() | st.dates(),
+        source=TEXTS,
+    ),
+    config=NAMES,
+    benchmark=NAMES,
+    profile=TEXTS,
+    lane=st.sampled_from(["time", "instructions"]),
+    options=TEXTS,
+    bundle=st.dictionaries(TEXTS, JSON, max_size=3),
+)
+
+
+def _ordered(values: dict[str, object], took: timedelta) -> dict[str, object]:
+    started = values["started"]
+    assert isinstance(started, datetime)
+    return values | {"ended": started + took}
+
+
+BLOCKS = st.builds(
+    lambda took, **values: Block.model_validate(_ordered(values, took)),
+    took=st.timedeltas(timedelta(0), timedelta(days=2)),
+    id=st.just("b"),
+    run_id=st.just("r"),
+    number=st.integers(0, 2**63 - 1),
+    started=MOMENTS,
+    status=st.sampled_from(["ok", "noisy", "failed"]),
+    reason=TEXTS,
+    measurements=st.lists(MEASUREMENTS, max_size=5, unique_by=lambda one: (one.test, one.metric)).map(
+        lambda found: tuple(sorted(found, key=lambda one: (one.test, one.metric)))
+    ),
+    functions=st.dictionaries(TEXTS, st.lists(FUNCTIONS, max_size=2).map(tuple), max_size=2),
+    plans=st.dictionaries(TEXTS, st.lists(PLANS, max_size=2).map(tuple), max_size=2),
+    samples=st.dictionaries(
+        TEXTS, st.dictionaries(TEXTS, st.lists(NUMBERS, max_size=3).map(tuple), max_size=2), max_size=2
+    ),
+    warnings=st.lists(TEXTS, max_size=2).map(tuple),
+)
