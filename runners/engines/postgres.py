@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import psycopg
 
-from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine, Query
+from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
 from runners.engines.errors import EngineError, ServerDied
 from runners.engines.server import NotReady
 from runners.settings.dbms import ConfigNotRunnable, UnknownOption
@@ -85,7 +85,7 @@ class Postgres(Engine):
             self.query(f"VACUUM (ANALYZE) {table}")
         self.query("CHECKPOINT")
 
-    def wait_ready(self, deadline_s: float = 120.0) -> None:
+    def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
         try:
             super().wait_ready(deadline_s)
         except ServerDied as error:
