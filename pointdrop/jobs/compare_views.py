@@ -26,7 +26,7 @@ def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
     largest = max((*worse, *better), key=lambda row: abs(row.change_pct))
     measured = len({row.test for row in report.tests})
     return (
-        f"Of {measured} tests {' and '.join(parts)}; most {largest.test}, {largest.change_pct:+.1f} % {largest.metric}."
+        f"Of {measured} tests {' and '.join(parts)}; most {name(largest.test)}, {largest.change_pct:+.1f} % {name(largest.metric)}."
     )
 
 
