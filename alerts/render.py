@@ -23,6 +23,7 @@ from alerts.trackers import Draft
 from alerts.words import (
     Headline,
     beside_in_words,
+    count,
     dbms_name,
     headline,
     issue_title,
@@ -182,10 +183,14 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     change = words.more if lead.change_pct > 0 else words.less
     per = " per operation" if words.noun.endswith("per operation") else ""
     name = dbms_name(finding.dbms)
-    spread = (
-        f"median of the {lead.moved} of {lead.tests} tests that moved on {listing([code(s) for s in lead.servers])}, "
-        f"most {code(lead.worst_test)} with {signed(lead.worst_pct)}"
-    )
+    where = f"on {listing([code(s) for s in lead.servers])}"
+    if lead.moved == 1:
+        spread = f"{code(lead.worst_test)}, the only one of {count(lead.tests, 'test')} that moved {where}"
+    else:
+        spread = (
+            f"median of the {lead.moved} of {lead.tests} tests that moved {where}, "
+            f"most {code(lead.worst_test)} with {signed(lead.worst_pct)}"
+        )
     new, old = code(f"{finding.dbms} {finding.release}"), code(finding.previous)
     if finding.kind == "environment":
         return Markdown(
@@ -216,7 +221,7 @@ def _second_sentence(finding: Finding, lead: Headline) -> Markdown:
     beside = beside_in_words(finding, lead)
     if not beside:
         return Markdown(f"{floor[0].upper()}{floor[1:]}.")
-    return Markdown(f"With it moved {_plain(beside)}; {floor}.")
+    return Markdown(f"Also at this boundary: {_plain(beside)}; {floor}.")
 
 
 def _plain(text: str) -> str:

@@ -176,7 +176,7 @@ def metric_place(metric: str) -> int:
 
 def issue_title(finding: Finding, lead: Headline) -> str:
     """`postgres 17.5: point queries 3.1 % more instructions (8 of 11 tests, small)`."""
-    spread = f"({lead.moved} of {lead.tests} tests, {listing(lead.servers)})"
+    spread = f"({lead.moved} of {count(lead.tests, 'test')}, {listing(lead.servers)})"
     if finding.kind == "environment":
         text = f"{listing(lead.servers)}: {lead.change} at {finding.dbms} {finding.release}, not the product {spread}"
     elif finding.kind == "drift":
@@ -191,7 +191,7 @@ def issue_title(finding: Finding, lead: Headline) -> str:
 
 
 def beside_in_words(finding: Finding, lead: Headline) -> str:
-    """The other metrics that moved: `QPS −5.6 % in 32 tests, CPU per operation +5.7 % in 30 tests`; may be empty."""
+    """The other metrics that moved: `QPS −5.6 % in 32 tests and CPU per operation +5.7 % in 30 tests`; may be empty."""
     told = []
     others = sorted({m.key.metric for m in finding.moves} - {lead.metric}, key=lambda m: (metric_place(m), m))
     for metric in [metric for metric in others if metric in PRIMARY]:
@@ -201,7 +201,7 @@ def beside_in_words(finding: Finding, lead: Headline) -> str:
     rest = [metric for metric in others if metric not in PRIMARY]
     if rest:
         told.append(f"{count(len(rest), 'other metric')}" if told else listing([metric_words(m).noun for m in rest]))
-    return ", ".join(told)
+    return listing(told) if told else ""
 
 
 def count(number: int, noun: str) -> str:

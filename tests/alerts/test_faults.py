@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from alerts import AlertSettings, SyncReport, sync
+from alerts import AlertSettings, SyncReport, preview, sync
 from alerts.errors import IssueGone, TrackerError, TrackerRefused
 from alerts.lifecycle import State
 from alerts.marker import marker
@@ -79,6 +79,17 @@ def test_a_night_that_fails_is_made_good_by_the_next(
         f"<!-- pointdrop:v1 key=postgres/17/17.{n}/regression" for n in (2, 5)
     ]
     assert store.links(KEY) and store.links("postgres/17/17.2/regression")
+
+
+def test_a_preview_only_reads(fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings) -> None:
+    detect(store, ONE)
+    night(store, fake_place, settings, 1)
+    detect(store, ONE, BACK, finding("17.2", "17.1", changes={"insert": 2.0}))
+    fake_place.person.say(1, "/ack")
+    fake.requests.clear()
+    before = len(store.events(KEY))
+    assert [change.action for change in preview(store, fake_place.tracker(), settings, NOW)] == ["recover", "file"]
+    assert {request.split()[0] for request in fake.requests} == {"GET"} and len(store.events(KEY)) == before
 
 
 def test_a_long_limit_is_not_waited_for(

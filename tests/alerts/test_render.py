@@ -241,6 +241,21 @@ def test_slugs_are_file_names() -> None:
     assert slug("../../etc/passwd") == "etc-passwd"
 
 
+def test_the_repeat_command_is_one_that_pointdrop_takes() -> None:
+    import shlex
+
+    import typer.main
+
+    from pointdrop.cli.main import app
+
+    for draft in SCENARIOS.values():
+        program, name, *words = shlex.split(draft.body.partition("```sh\n")[2].partition("\n```")[0])
+        command = typer.main.get_command(app).get_command(None, name)  # type: ignore[attr-defined]
+        context = command.make_context(name, list(words))
+        assert program == "pointdrop" and context.params["base"].partition("@")[0] in ("postgres", "mysql")
+        assert context.params["lane"] == ("time" if "mysql" in draft.title else "instructions")
+
+
 def test_titles_say_what_where_how_much() -> None:
     assert SCENARIOS["regression-throughput"].title == (
         "mysql 8.0.30: writes, point queries and range queries 4.8 % less QPS (4 of 33 tests, small)"
