@@ -18,7 +18,7 @@ from typing import Any
 import altair as alt
 
 #: Style names a specification may use; `site.js` has the colours.
-STYLES = ("level", "band", "block", "point", "worse", "better", "other", "note", "axis")
+STYLES = ("level", "band", "block", "point", "worse", "better", "other", "note", "axis", "flame", "flametext")
 HEIGHT_PX = 260
 #: Height of a row: a series, a release's functions, a metric's noise.
 ROW_PX = {"effects": 17, "compare": 17, "flame": 46, "noise": 30}

@@ -1,0 +1,103 @@
+"""The tables on the terminal, as Markdown, CSV and JSON. Golden files are named by scenario; to write them anew after
+a wanted change: `GOLDEN=write pytest tests/reports/test_tables.py`, then read the difference."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from history.store import Store
+from pointdrop.cli.main import app
+from reports.errors import NothingToShow
+from reports.settings import ReportSettings
+from reports.table import Table, escaped, markdown, terminal
+from reports.tables import Selection, tables, written
+
+GOLDEN = Path(__file__).parent / "golden"
+POSTGRES = Selection(dbms="postgres", line="17", view="insn")
+MYSQL = Selection(dbms="mysql", line="8.0")
+SCENARIOS = {
+    "relative-instructions-of-postgres-17.text": ("relative", POSTGRES, "text"),
+    "groups-of-postgres-17.markdown": ("groups", POSTGRES, "markdown"),
+    "per-operation-of-one-test.text": ("per-operation", Selection(dbms="postgres", line="18", test="scan"), "text"),
+    "configs-of-postgres-18.text": ("configs", Selection(dbms="postgres", line="18", view="insn"), "text"),
+    "insert-with-sla-failure.text": ("insert", MYSQL, "text"),
+    "insert-with-sla-failure.markdown": ("insert", MYSQL, "markdown"),
+    "relative-of-mysql-8.0.csv": ("relative", MYSQL, "csv"),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_tables_are_as_in_the_golden_files(history: Store, settings: ReportSettings, name: str) -> None:
+    kind, selection, format = SCENARIOS[name]
+    text = written(tables(history, kind, selection, settings), format)
+    path = GOLDEN / name
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_csv_and_json_hold_the_numbers_unrounded(history: Store, settings: ReportSettings) -> None:
+    found = tables(history, "relative", MYSQL, settings)
+    rows = list(csv.reader(io.StringIO(written(found, "csv"))))
+    objects = json.loads(written(found, "json"))
+    assert rows[0] == objects[0]["columns"] == ["test", *(f"8.0.{p}" for p in (24, 25, 26, 27, 28, 30, 31, 32))]
+    assert [float(cell) for cell in rows[1][1:]] == objects[0]["rows"][0][1:]
+    assert objects[0]["rows"][0][2] != round(objects[0]["rows"][0][2], 4)
+
+
+def test_another_base(history: Store, settings: ReportSettings) -> None:
+    found = tables(history, "relative", Selection(dbms="mysql", base="8.0.28"), settings)
+    assert all(row[5] == 1.0 for row in found[0].rows)
+    with pytest.raises(NothingToShow, match=r"no release '9\.9'.*8\.0\.24"):
+        tables(history, "relative", Selection(dbms="mysql", base="9.9"), settings)
+
+
+def test_nothing_to_show_says_what_there_is(history: Store, settings: ReportSettings) -> None:
+    with pytest.raises(NothingToShow, match=r"mysql 8\.0 ser4 cy10a_bee insert"):
+        tables(history, "relative", Selection(dbms="oracle"), settings)
+    with pytest.raises(NothingToShow, match="no metric 'speed'; known are throughput"):
+        tables(history, "relative", Selection(view="speed"), settings)
+
+
+def test_foreign_text_cannot_leave_its_cell() -> None:
+    bad = Table("t|\n# x", ("a", "b"), (("@all <img> [x](http://y) | \x1b[31m", 1.0),))
+    text = markdown([bad])
+    assert text.count("\n") == 5
+    assert "@all" not in text and "\x1b" not in text and "<img" not in text.replace("\\<img", "")
+    assert "\x1b" not in terminal([bad], colour=False)
+    assert escaped("a|b") == "a\\|b"
+
+
+def test_the_command_prints_and_writes(history: Store, tmp_path: Path) -> None:
+    url = str(history.url)
+    runner = CliRunner()
+    shown = runner.invoke(app, ["report", "table", "insert", "--history", url, "--format", "markdown"])
+    assert shown.exit_code == 0, shown.output
+    assert "SLA 80" in shown.stdout
+    out = tmp_path / "deep" / "table.csv"
+    assert (
+        runner.invoke(
+            app, ["report", "table", "groups", "--history", url, "--format", "csv", "--out", str(out)]
+        ).exit_code
+        == 0
+    )
+    assert out.read_text(encoding="utf-8").startswith("table,")
+
+
+def test_the_command_builds_and_says_what_it_did(history: Store, tmp_path: Path) -> None:
+    runner = CliRunner()
+    arguments = ["report", "build", "--history", str(history.url), "--out", str(tmp_path / "site"), "--format", "json"]
+    planned = json.loads(runner.invoke(app, [*arguments, "--dry-run"]).stdout)
+    assert not (tmp_path / "site").exists()
+    done = json.loads(runner.invoke(app, arguments).stdout)
+    assert done["written"] == planned["written"]
+    assert set(done) == {
+        "out", "written", "unchanged", "removed", "pages", "bytes", "largest", "largest_bytes", "findings", "lines",
+    }  # fmt: skip
