@@ -177,7 +177,7 @@ def _beyond(weights: Floats, cells: Floats, n: int, floor: float, out: Floats) -
 
 @compiled
 def _pass(
-    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: float, scale: Floats, floor: Floats
+    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, scale: Floats, floor: Floats
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     series, releases = values.shape
     factor = np.ones((series, releases))
@@ -205,6 +205,7 @@ def _pass(
         for r in range(releases):
             p = change[i, r]
             e = transient[i, r]
+            stays = stick[r]
             total = 0.0
             if r == 0:
                 for k in range(n):
@@ -219,8 +220,8 @@ def _pass(
                     fresh = p * slab[k] * moved[k]
                     a = usual[r - 1, k]
                     b = excused[r - 1, k]
-                    usual[r, k] = core[r, k] * ((1.0 - p) * ((1.0 - e) * a + (1.0 - stick) * b) + (1.0 - e) * fresh)
-                    excused[r, k] = tail[r, k] * ((1.0 - p) * (e * a + stick * b) + e * fresh)
+                    usual[r, k] = core[r, k] * ((1.0 - p) * ((1.0 - e) * a + (1.0 - stays) * b) + (1.0 - e) * fresh)
+                    excused[r, k] = tail[r, k] * ((1.0 - p) * (e * a + stays * b) + e * fresh)
                     total += usual[r, k] + excused[r, k]
             for k in range(n):
                 usual[r, k] /= total
@@ -249,6 +250,7 @@ def _pass(
                 break
             p = change[i, r]
             e = transient[i, r]
+            stays = stick[r]
             same = 0.0
             for k in range(n):
                 back_usual[k] *= core[r, k]
@@ -259,7 +261,7 @@ def _pass(
             top = 0.0
             for k in range(n):
                 from_usual = (1.0 - e) * back_usual[k] + e * back_excused[k]
-                from_excused = (1.0 - stick) * back_usual[k] + stick * back_excused[k]
+                from_excused = (1.0 - stays) * back_usual[k] + stays * back_excused[k]
                 a = usual[r - 1, k]
                 b = excused[r - 1, k]
                 same += a * from_usual + b * from_excused
@@ -276,13 +278,13 @@ def _pass(
 
 
 def infer(
-    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: float, scale: Floats, floor: Floats
+    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, scale: Floats, floor: Floats
 ) -> Levels:
     """Forward-backward over every series.
 
     `values`, `sd`, `change`, `transient` are [series, releases]: log value (NaN where absent), noise sd of that value,
-    prior probability of a change at that release, prior probability that a transient begins there; `stick` is the
-    probability that a transient lasts one release more.
+    prior probability of a change at that release, prior probability that a transient begins there; `stick` is
+    [releases]: probability that a transient of the release before lasts.
     `scale` is [series]: width of the slab in log units; `floor` is [series]: a smaller step is no change.
     """
     return Levels(*_pass(values, sd, change, transient, stick, scale, floor))

@@ -32,6 +32,8 @@ CHANGE = 0.02
 CHANGE_SINGLE = 0.003
 #: A smaller relative step is none where single values speak: a build's layout alone can do as much.
 SMALLEST_SINGLE = 0.02
+#: From so many releases on, a line of single values has noise enough of its own to take residuals at their word.
+LONG_LINE = 12
 #: A group of fewer tests learns its P(a change at r) with all the others.
 FEWEST_OF_GROUP = 4
 #: No gap makes a change more likely than this.
@@ -113,7 +115,7 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     single = doubtful(panel)
     alone = bool(single.mean() > 0.5)
     floor = np.log1p(np.maximum(least, SMALLEST_SINGLE) if alone else least)
-    stick = STICK_SINGLE if alone else STICK
+    stick = np.where(single & alone, STICK_SINGLE, STICK)
     rate, fixed = change_prior(panel)
     groups = _groups(panel)
     prior = noise.priors(panel)
@@ -149,7 +151,9 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
             shift = common.shift(raw, levels.level, levels.posterior)
             values = raw - shift[:, :, None, :]
             if turn < NOISE_ROUNDS[1]:
-                between = noise.from_residuals(values, raw_known, levels, prior, single=alone)
+                between = noise.from_residuals(
+                    values, raw_known, levels, prior, single=alone and len(panel.releases) >= LONG_LINE
+                )
         if pair is not None and turn == PAIRING_ROUND:
             pair = pairing.taught(pair, panel, variance, beliefs.hit)
             raw, raw_known = pairing.together(pair, told, known)
@@ -186,7 +190,7 @@ def _starts_apart(levels: Levels, panel: Panel) -> float:
 
 
 def _infer(
-    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: float, slab: Floats, floor: Floats
+    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, slab: Floats, floor: Floats
 ) -> Levels:
     metrics, servers, tests, releases = values.shape
     flat = (metrics * servers * tests, releases)
