@@ -155,8 +155,8 @@ class Builder:
         commands += steps(self.recipe, source, work, stage, prefix, self._jobs, ccache)
         environment = {
             "PATH": os.defpath + ":/usr/local/bin:/usr/bin:/bin", "HOME": str(work), "LC_ALL": "C.UTF-8",
-            "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(into.parent), "DESTDIR": str(stage),
-            **self.recipe.environment,
+            "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(into.parent), "CCACHE_NOHASHDIR": "1",
+            "DESTDIR": str(stage), **self.recipe.environment,
         }  # fmt: skip
         log = self._state / "builds" / f"{prefix.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
