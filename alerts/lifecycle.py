@@ -94,7 +94,6 @@ TRANSITIONS: dict[tuple[State, str], State] = {
     (S.HELD, "refuted"): S.NEW,
     (S.HELD, "not-a-bug"): S.NOT_A_BUG,
     (S.HELD, "acknowledged"): S.CLOSED,
-    (S.DIGESTED, "filed"): S.FILED,
     (S.DIGESTED, "acknowledged"): S.CLOSED,
     (S.DIGESTED, "not-a-bug"): S.NOT_A_BUG,
     (S.RECOVERED, "returned"): S.RETURNED,

@@ -32,7 +32,7 @@ def told(finding: Finding, lead: Headline, title: str) -> dict[str, Any]:
 
 def news(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Sentences about what differs; empty when nothing deserves a mail, or when nothing is known of before."""
-    if not old:
+    if "previous" not in old:
         return []
     said = []
     if (old["previous"], old["release"]) != (new["previous"], new["release"]):

@@ -65,7 +65,9 @@ def observe(
     gone = _fetch_missing(store, tracker, found, issues, standings)
     contexts = {subject.key: context_from(store, subject.finding, settings.text) for subject in found}
     drafts, refused = _drafts(found, contexts, issues, standings, renamed, settings)
-    back = {subject.key: recovery(subject.finding, findings, settings.recovery) for subject in found}
+    back = {
+        subject.key: recovery(subject.finding, findings, settings.recovery, settings.filing.tiers) for subject in found
+    }
     world = World(
         now=now,
         subjects=tuple(found),

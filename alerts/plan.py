@@ -133,6 +133,10 @@ def _environment(world: World, held: Mapping[str, str], settings: AlertSettings)
         changes += _collective(
             "hold", world, draft, sub, carries, why=f"{moved} of {lines} lines moved at once on {server}"
         )
+    for key in sorted(world.gone):
+        if key.startswith((DIGEST, ENVIRONMENT)) and standing_in(world, key).state in OPEN:
+            why = "its issue was deleted or moved away"
+            changes.append(Change(action="gone", key=key, why=why, events=(Step(event="gone"),)))
     for key, issue in sorted(world.issues.items()):
         standing = standing_in(world, key)
         if key.startswith(ENVIRONMENT) and key not in by_issue and standing.state in OPEN:
@@ -188,7 +192,8 @@ def _collective(
 def _file(world: World, new: list[Subject], settings: AlertSettings) -> list[Change]:
     """New issues up to what is left of the day's cap, then one digest."""
     today = world.now.date()
-    filed = sum(standing.filed_on == today for standing in world.standings.values())
+    own = [s for key, s in world.standings.items() if not key.startswith((DIGEST, ENVIRONMENT))]
+    filed = sum(standing.filed_on == today for standing in own)
     room = max(0, settings.filing.daily_cap - filed)
     changes = [
         Change(

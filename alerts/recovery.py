@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import log
 
 from alerts.settings import Recovery
 from alerts.words import leads
-from history.model import Finding, Move, Row
+from history.model import Finding, Move, Row, Tier
 from history.versions import version_key
+
+#: Improvements of other tiers give nothing back.
+SURE: tuple[Tier, ...] = ("confirmed",)
 
 
 class GivenBack(Row):
@@ -27,7 +30,9 @@ class Recovered(Row):
     """Tests that had lost."""
 
 
-def recovery(finding: Finding, findings: Iterable[Finding], settings: Recovery) -> Recovered | None:
+def recovery(
+    finding: Finding, findings: Iterable[Finding], settings: Recovery, tiers: Collection[Tier] = SURE
+) -> Recovered | None:
     """The first later release at which `of_tests` of the lost tests had `given_back` of their loss.
 
     Levels are those of the moves: a test's level now is what its last improvement left it at. When a still later
@@ -44,7 +49,7 @@ def recovery(finding: Finding, findings: Iterable[Finding], settings: Recovery) 
             for other in findings
             if (other.dbms, other.line) == (finding.dbms, finding.line)
             and other.kind == "improvement"
-            and other.tier == "confirmed"
+            and other.tier in tiers
             and version_key(other.dbms, other.release) > mine
         ),
         key=lambda other: version_key(other.dbms, other.release),

@@ -12,9 +12,10 @@ from alerts.standing import standing_of
 from alerts.trackers import Issue
 from history.model import Finding
 from history.store import Store
-from tests.alerts.conftest import Place
+from tests.alerts.conftest import GitHubPlace, Place
 from tests.alerts.examples import NIGHT, NOW, TESTS, finding
 from tests.alerts.histories import detect
+from tests.fake_github import FakeGitHub
 
 KEY = "postgres/17/17.5/regression"
 CHANGES = {"point-query": 3.1, "hot-points": 4.9}
@@ -269,3 +270,14 @@ def test_people_write_below_the_end_line_and_change_titles(nights: Nights) -> No
     nights.night(finding(changes=MORE))
     assert nights.issue().title == "Executor slower in 17.5"
     assert "Cause: commit 3f2a9c1." in nights.issue().body and "`insert`" in nights.issue().body
+
+
+def test_an_environment_issue_that_was_deleted_stays_away(
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
+) -> None:
+    nights, moved = Nights(store, fake_place, settings), everything_moved()
+    nights.night(*moved)
+    fake.state.repos["o/r"].issues[1].deleted = True
+    assert nights.night(*moved).counts == {"gone": 1}
+    assert nights.night(*moved).done == () and nights.issues() == {}
+    assert {nights.state(one.key) for one in moved} == {State.HELD}
