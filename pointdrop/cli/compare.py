@@ -75,7 +75,7 @@ def compare(
             server=load_server(server, configs),
             benchmark=catalogue_of_tests,
             tests=catalogue_of_tests.select(chosen),
-            profile=_profile(profile, lane, configs),
+            profile=pick_profile(profile, lane, configs),
             metrics=load_metrics(configs),
             configs=configs,
             state=state,
@@ -91,7 +91,8 @@ def compare(
     raise typer.Exit(4 if report.stopped else 0)
 
 
-def _profile(name: str, lane: str, configs: Path) -> Profile:
+def pick_profile(name: str, lane: str, configs: Path) -> Profile:
+    """The profile of that name, or the quickest of the lane; BadSettings when it is of the other lane."""
     from runners.errors import BadSettings
     from runners.settings import load_profile
 

@@ -16,6 +16,7 @@ import typer
 COMMANDS: tuple[str, ...] = (
     "nightly",
     "bench",
+    "bisect",
     "compare",
     "releases",
     "history",

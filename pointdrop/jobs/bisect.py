@@ -1,0 +1,218 @@
+"""Finds the release, or the commit, that brought a change: measures what `detector.bisect` asks for, and tells it.
+
+The state stands below `STATE/bisect` and is written after every block, so a bisection that was stopped goes on where it
+was. Its blocks hold one test only and therefore stay out of the history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from detector.bisect import Answer, BisectState, Measure, begin, side_of, step, told
+from detector.releases.kinds import noise_prior
+from history.model import Block, Lane, Release, Run, Session
+from history.versions import version_key
+from pointdrop.jobs.picks import by_line
+from pointdrop.jobs.sides import Shelf
+from runners.errors import BadSettings
+from runners.releases import Catalogue, Installed, ReleaseError
+from runners.sessions import Event, plan_session, run_session
+from runners.settings import Benchmark, Profile, Server, Test
+
+#: How many commits one bisection may be about; more than that begins with releases.
+MOST_COMMITS = 5000
+
+
+class Bisection(BaseModel):
+    """A bisection as it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dbms: str
+    test: str
+    metric: str
+    config: str
+    machine: BisectState
+    values: dict[str, tuple[float, ...]] = {}
+    """Block values of the metric by candidate."""
+    notes: dict[str, str] = {}
+    """Why a candidate could not be measured."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where and with what a bisection measures."""
+
+    get: Callable[[str], Installed]
+    """The candidate, fetched or built; ReleaseError when it cannot be had."""
+    server: Server
+    benchmark: Benchmark
+    test: Test
+    profile: Profile
+    floor_pct: float
+    configs: Path
+    state: Path
+    on_event: Callable[[Event], None] = lambda event: None
+    say: Callable[[str], None] = lambda text: None
+
+
+def release_candidates(known: Iterable[Release], good: str, bad: str) -> list[str]:
+    """Releases from `good` to `bad`, oldest first.
+
+    Inside one line: every release between. Over several: the first release of each line in between, then those of the
+    last line up to `bad`; what was back-patched to old lines meanwhile is no step from one major to the next.
+
+    >>> known = [Release(dbms="postgres", version=v, line=v.split(".")[0])
+    ...          for v in ("15.0", "15.9", "16.0", "16.4", "17.0", "17.1", "17.2")]
+    >>> release_candidates(known, "15.9", "17.1")
+    ['15.9', '16.0', '17.0', '17.1']
+    >>> release_candidates(known, "17.0", "17.2")
+    ['17.0', '17.1', '17.2']
+    """
+    known = list(known)
+    lines = by_line(known)
+    place = {release.version: release for release in known}
+    for version in (good, bad):
+        if version not in place:
+            raise BadSettings(f"{version} is not a known, runnable release; see: pointdrop releases list")
+    dbms = place[good].dbms
+
+    if not version_key(dbms, good) < version_key(dbms, bad):
+        raise BadSettings(f"GOOD comes before BAD; {good} does not come before {bad}")
+    names = list(lines)
+    last = lines[place[bad].line]
+    if place[good].line == place[bad].line:
+        found = [r.version for r in last]
+    else:
+        between = names[names.index(place[good].line) + 1 : names.index(place[bad].line)]
+        found = [good, *(lines[line][0].version for line in between), *(r.version for r in last)]
+    low, high = version_key(dbms, good), version_key(dbms, bad)
+    return [version for version in found if low <= version_key(dbms, version) <= high]
+
+
+def commit_candidates(repository: str, good: str, bad: str) -> list[str]:
+    """Commits from `good` to `bad` along first parents, oldest first, as full hashes."""
+
+    def git(*arguments: str) -> list[str]:
+        done = subprocess.run(("git", "-C", repository, *arguments), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BadSettings(f"{repository}: git {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout.split()
+
+    (first,) = git("rev-parse", "--verify", f"{good}^{{commit}}")
+    between = git("rev-list", "--first-parent", "--reverse", f"{good}..{bad}")
+    if not between:
+        raise BadSettings(f"no commits from {good} to {bad}; GOOD comes before BAD")
+    if len(between) > MOST_COMMITS:
+        raise BadSettings(f"{len(between)} commits from {good} to {bad}; bisect releases first")
+    return [first, *between]
+
+
+def path_of(state: Path, dbms: str, test: str, metric: str, config: str, candidates: Sequence[str], lane: Lane) -> Path:
+    """Where the state of this bisection stands; the same question always has the same file."""
+    text = "\n".join((dbms, test, metric, config, lane, *candidates))
+    return state / "bisect" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
+def load(path: Path, fresh: Bisection) -> Bisection:
+    """What was found so far, with the budget asked for now, or `fresh`."""
+    if not path.is_file():
+        return fresh
+    try:
+        held = Bisection.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise BadSettings(f"{path} is not a bisection of this version; remove it to begin anew") from error
+    return held.model_copy(update={"machine": held.machine.model_copy(update={"budget": fresh.machine.budget})})
+
+
+def new(dbms: str, test: str, metric: str, config: str, candidates: Sequence[str], budget: int) -> Bisection:
+    """A bisection nobody has begun."""
+    return Bisection(dbms=dbms, test=test, metric=metric, config=config, machine=begin(candidates, budget))
+
+
+def run(job: Bench, path: Path, bisection: Bisection) -> tuple[Bisection, Answer]:
+    """Measure until there is an answer; every block is in `path` as soon as it is finished."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ends = (bisection.machine.candidates[0], bisection.machine.candidates[-1])
+    while isinstance(wanted := step(bisection.machine), Measure):
+        job.say(f"measuring {wanted.candidate} ({wanted.blocks} blocks), between {ends[0]} and {ends[1]}")
+        try:
+            bisection = _measure(job, path, bisection, wanted, ends)
+        except ReleaseError as error:
+            note = {**bisection.notes, wanted.candidate: str(error).splitlines()[0]}
+            machine = told(bisection.machine, wanted.candidate, "unusable", 0)
+            bisection = bisection.model_copy(update={"machine": machine, "notes": note})
+            _write(path, bisection)
+            job.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
+            continue
+        bisection = _judge(job, bisection, wanted, ends)
+        _write(path, bisection)
+        job.say(f"{wanted.candidate} is {bisection.machine.tried[wanted.candidate].side}")
+    return bisection, wanted
+
+
+def _measure(job: Bench, path: Path, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
+    """One session: the candidate beside both ends; counted ends are not counted again, since they do not change."""
+    counted = job.profile.lane == "instructions"
+    needed = [end for end in ends if not (counted and len(bisection.values.get(end, ())) >= wanted.blocks)]
+    installed = {name: job.get(name) for name in dict.fromkeys((wanted.candidate, *needed))}
+    by_version = {one.release.version: name for name, one in installed.items()}
+    if len(by_version) < len(installed):
+        raise ReleaseError(f"{wanted.candidate} builds to the same version as another candidate")
+    shelf = Shelf({one.release.version: one for one in installed.values()})
+    plan = plan_session(
+        session_id=f"bisect-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        plan="bisect",
+        server=job.server,
+        benchmark=job.benchmark,
+        tests=(job.test,),
+        profile=job.profile,
+        releases=[one.release for one in installed.values()],
+        control=installed[wanted.candidate].release,
+        configs=(bisection.config,),
+        blocks=wanted.blocks,
+        seed=len(bisection.values),
+    )
+    held = bisection
+
+    def sink(session: Session, row: Run, block: Block) -> None:
+        nonlocal held
+        name = by_version[row.release.version]
+        found = [m.value for m in block.measurements if m.metric == held.metric and block.status == "ok"]
+        held = held.model_copy(update={"values": {**held.values, name: (*held.values.get(name, ()), *found)}})
+        _write(path, held)
+
+    outcome = run_session(plan, shelf, sink, configs=job.configs, state=job.state, on_event=job.on_event)
+    for why in outcome.skipped.values():
+        raise ReleaseError(why)
+    return held
+
+
+def _judge(job: Bench, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
+    good, bad, candidate = (bisection.values.get(name, ()) for name in (*ends, wanted.candidate))
+    noise = noise_prior(bisection.metric, bisection.test)
+    side = side_of(good, bad, candidate, floor_pct=job.floor_pct, noise=noise) if candidate else "unusable"
+    return bisection.model_copy(update={"machine": told(bisection.machine, wanted.candidate, side, wanted.blocks)})
+
+
+def _write(path: Path, bisection: Bisection) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.write_text(bisection.model_dump_json(indent=1))
+    temporary.replace(path)
+
+
+def release_getter(catalogue: Catalogue, dbms: str) -> Callable[[str], Installed]:
+    """Candidates are versions."""
+    return lambda version: catalogue.fetch(dbms, version)
+
+
+def commit_getter(catalogue: Catalogue, dbms: str, repository: str, sandbox: bool) -> Callable[[str], Installed]:
+    """Candidates are commits of `repository`, built here."""
+    return lambda commit: catalogue.build_commit(dbms, commit, repository=repository, sandbox=sandbox)
