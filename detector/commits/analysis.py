@@ -52,10 +52,10 @@ class Changepoint:
     """A step of the level. `index` counts the values as given and is that of the first one at the new level."""
 
     index: int
-    change_pct: float | None
-    """None when the level before is zero: there is no percentage of nothing."""
-    low_pct: float | None
-    high_pct: float | None
+    change_pct: float
+    """Of the level before; of the level after, with a warning, when the one before is zero."""
+    low_pct: float
+    high_pct: float
     """95 % interval of `change_pct`."""
     probability: float
     tier: Tier
@@ -165,14 +165,12 @@ def _steps(found: Segmentation, values: Floats, scaled: Floats, present: Ints, u
         before, after = levels[i], levels[i + 1]
         bounded = (float(moves[i]), float(moves[i] - errors[i]), float(moves[i] + errors[i]))
         notes: tuple[str, ...] = ()
-        change: tuple[float | None, ...] = (None, None, None)
         if unit is None:
-            change = tuple(100.0 * math.expm1(min(move, LARGEST_MOVE)) for move in bounded)
-        elif before:
-            change = tuple(100.0 * move * unit / abs(before) for move in bounded)
+            percent, low, high = (100.0 * math.expm1(min(move, LARGEST_MOVE)) for move in bounded)
         else:
-            notes = ("the level before is zero: there is no percentage",)
+            percent, low, high = (100.0 * move * unit / (abs(before) or abs(after) or unit) for move in bounded)
+        if not before:
+            notes = ("from zero: the percentage is of the new level",)
         probability = round(peak.probability, 4)
-        percent, low, high = change
         steps.append(Changepoint(int(present[peak.at]), percent, low, high, probability, tier, before, after, notes))
     return steps

@@ -97,9 +97,9 @@ def _commit_rows(analyses: list[tuple[TidySeries, Analysis]]) -> Iterator[Row]:
                 "label": series.labels[change.index],
                 "previous": series.labels[change.index - 1],
                 "direction": _direction(series, change.after - change.before),
-                "change_pct": _rounded(change.change_pct),
-                "low_pct": _rounded(change.low_pct),
-                "high_pct": _rounded(change.high_pct),
+                "change_pct": round(change.change_pct, 4),
+                "low_pct": round(change.low_pct, 4),
+                "high_pct": round(change.high_pct, 4),
                 "probability": change.probability,
                 "q_value": round(next(quality), 6),
                 "tier": change.tier,
@@ -165,9 +165,9 @@ def _release_row(series: TidySeries, change: PooledChange, position: int) -> Row
         "label": change.release,
         "previous": change.previous,
         "direction": _direction(series, move.after - move.before),
-        "change_pct": _rounded(move.change_pct),
-        "low_pct": _rounded(move.low_pct),
-        "high_pct": _rounded(move.high_pct),
+        "change_pct": round(move.change_pct, 4),
+        "low_pct": round(move.low_pct, 4),
+        "high_pct": round(move.high_pct, 4),
         "probability": round(move.probability, 4),
         "q_value": None if move.q_value is None else round(move.q_value, 6),
         "tier": "provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
@@ -180,10 +180,6 @@ def _direction(series: TidySeries, difference: float) -> str:
     if not better:
         return "change"
     return "improvement" if (difference > 0) == (better == "higher") else "regression"
-
-
-def _rounded(percent: float | None) -> float | None:
-    return None if percent is None else round(percent, 4)
 
 
 def answer_lines(lines: Iterable[str]) -> Iterator[str]:
