@@ -84,3 +84,20 @@ def place(annotation: Annotation, dbms: str, line: str, versions: Sequence[str])
     keys = [version_key(dbms, version) for version in versions]
     after = sum(key < version_key(dbms, annotation.release) for key in keys)
     return after - 0.5 if 0 < after < len(keys) else None
+
+
+def place_on_host(annotation: Annotation, measured: Sequence[tuple[str, datetime.date]]) -> float | None:
+    """Where a host annotation goes on a chart whose releases were measured by `measured` (host, day), in order: before
+    the first release that this host measured on or after the date, when it measured the release before it earlier.
+
+    >>> kernel = Annotation(text="kernel 6.12", host="bee", date=datetime.date(2026, 11, 8))
+    >>> place_on_host(kernel, [("bee", datetime.date(2026, 11, 1)), ("bee", datetime.date(2026, 11, 9))])
+    0.5
+    """
+    if annotation.date is None:
+        return None
+    for at in range(1, len(measured)):
+        (before_host, before), (host, day) = measured[at - 1], measured[at]
+        if before_host == host == annotation.host and before < annotation.date <= day:
+            return at - 0.5
+    return None

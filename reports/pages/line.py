@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
-from history.model import Better, Series
+from history.model import MAJORS, Better, Point, Series, Session
 from reports import addresses
 from reports.addresses import LineKey
-from reports.annotations import Annotation, place
+from reports.annotations import Annotation, place, place_on_host
 from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
 from reports.insert import BENCHMARK
 from reports.noise import release_noise
@@ -86,18 +87,29 @@ def columns(table: HeatTable, series: Sequence[Series], briefs: Sequence[Brief])
 
 
 def notes(
-    annotations: Sequence[Annotation], key: LineKey, versions: Sequence[str], test: str = ""
+    annotations: Sequence[Annotation],
+    key: LineKey,
+    versions: Sequence[str],
+    test: str = "",
+    measured: Sequence[tuple[str, date]] = (),
 ) -> list[dict[str, Any]]:
-    """Annotations of one chart: where, what, and the address of more."""
-    found = []
+    """Annotations of one chart: where, what, and the address of more; `measured` is (host, day) of each version."""
+    found: list[dict[str, Any]] = []
     for one in annotations:
         if one.test and one.test != test:
             continue
-        position = place(one, key.dbms, key.line, versions)
+        position = place_on_host(one, measured) if one.host else place(one, key.dbms, key.line, versions)
         if position is not None:
-            found.append({"p": position, "text": one.text, "url": one.url, "release": one.release})
+            found.append({"p": position, "text": one.text, "url": one.url})
     found.sort(key=lambda note: (note["p"], note["text"]))
     return [{**note, "label": chr(ord("a") + i % 26)} for i, note in enumerate(found)]
+
+
+def measured_on(points: Sequence[Point], sessions: Mapping[str, Session]) -> list[tuple[str, date]]:
+    """(host, day) of the first block of each point; empty where a session is not known."""
+    if any(point.values[0].session_id not in sessions for point in points):
+        return []
+    return [(point.values[0].host, sessions[point.values[0].session_id].started.date()) for point in points]
 
 
 def stacked(marks: list[dict[str, Any]], releases: int) -> list[dict[str, Any]]:
@@ -168,11 +180,18 @@ def script_data(table: HeatTable) -> dict[str, Any]:
 
 
 def view_context(
-    key: LineKey, series: Sequence[Series], table: HeatTable, briefs: Sequence[Brief], settings: ReportSettings
+    key: LineKey,
+    series: Sequence[Series],
+    table: HeatTable,
+    briefs: Sequence[Brief],
+    settings: ReportSettings,
+    sessions: Mapping[str, Session],
 ) -> dict[str, Any]:
     whole = overall(table)
     decimals = table.view.decimals
-    remarks = notes(settings.annotations, key, table.versions)
+    whole_line = (one.points for one in series if tuple(point.version for point in one.points) == table.versions)
+    measured = measured_on(next(whole_line, ()), sessions)
+    remarks = notes(settings.annotations, key, table.versions, measured=measured)
     return {
         "view": table.view,
         "table": table,
@@ -224,11 +243,14 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
     views = offered(series)
     budget = MAX_HEAT_CELLS // max(1, len(views))
     tables = [heat_table(series, view, marks=marks, order=settings.order, max_cells=budget) for view in views]
+    sessions = {session.id: session for session in snapshot.sessions}
     by_release = sorted(briefs, key=lambda one: _position(tables, one.release), reverse=True)
     return {
         "key": key,
         "findings": by_release,
-        "views": [view_context(key, series, table, _on(briefs, findings, table), settings) for table in tables],
+        "views": [
+            view_context(key, series, table, _on(briefs, findings, table), settings, sessions) for table in tables
+        ],
         "tests": len({one.key.test for one in series}),
         "releases": len({point.version for one in series for point in one.points}),
         "newest": newest_block(snapshot, key),
@@ -257,7 +279,12 @@ def _position(tables: Sequence[HeatTable], version: str) -> int:
 
 
 def quiet_pct(series: Series, settings: ReportSettings) -> float:
-    """What a cell of this series must pass to get a colour: the metric's smallest change, and twice its noise."""
+    """What a cell of this series must pass to get a colour: the metric's smallest change, and twice its noise.
+
+    Neighbours in `majors` differ by years of work, which is no noise.
+    """
+    if series.key.line == MAJORS:
+        return settings.smallest_pct(series.key.metric)
     return max(settings.smallest_pct(series.key.metric), QUIET_SIGMAS * (release_noise(series) or 0.0))
 
 

@@ -10,7 +10,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from history.model import Move, Series
+from history.model import MAJORS, Move, Series
 from reports import addresses
 from reports.addresses import LineKey
 from reports.charts import height_of
@@ -43,12 +43,13 @@ class SeriesNoise:
 
 
 def all_noise(snapshot: Snapshot) -> list[SeriesNoise]:
-    """Every series, in the order of lines, tests and metrics."""
+    """Every series of a real line, in the order of lines, tests and metrics: steps between majors are no noise."""
     moves = {move.key.id: move for finding in snapshot.findings for move in finding.moves}
     order = [session.id for session in reversed(snapshot.sessions)]
     return [
         SeriesNoise(one, noise(one), last_aa(one.control, order), moves.get(one.key.id))
-        for series in snapshot.lines.values()
+        for key, series in snapshot.lines.items()
+        if key.line != MAJORS
         for one in series
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from reports import addresses
@@ -20,6 +21,10 @@ from reports.views import offered
 
 #: Findings on the overview; the findings page has all.
 MAX_FINDINGS = 12
+#: Findings named in the sentence about the last session.
+MAX_FRESH = 4
+#: What ended this long before the newest result belongs to the same night.
+NIGHT = timedelta(hours=24)
 #: Nightlies make this page stale after so many days.
 STALE_DAYS = 3
 #: `Release.build` of figures somebody else measured and published.
@@ -146,8 +151,9 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
     lines = [row for key in snapshot.lines if (row := line_row(key, snapshot, settings))]
     briefs = all_briefs(snapshot)
     sessions = session_rows(snapshot, SESSIONS)
-    latest = [one for one in snapshot.ran if sessions and one.session.id == sessions[0]["session"].id]
     newest = snapshot.newest
+    latest = [one for one in snapshot.ran if sessions and one.session.id == sessions[0]["session"].id]
+    night = [one for one in snapshot.ran if newest and one.ended and newest - one.ended < NIGHT]
     releases = {(one.run.release.dbms, one.run.release.version) for one in snapshot.ran}
     fresh = {one.run.release.name for one in latest}
     return {
@@ -159,11 +165,12 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
         "findings": briefs[:MAX_FINDINGS],
         "more": max(0, len(briefs) - MAX_FINDINGS),
         "regressions": sum(one.kind in ("regression", "drift") for one in briefs),
-        "fresh": [one for one in briefs if f"{one.dbms} {one.release}" in fresh],
+        "fresh": [one for one in briefs if f"{one.dbms} {one.release}" in fresh][:MAX_FRESH],
+        "fresh_more": max(0, sum(f"{one.dbms} {one.release}" in fresh for one in briefs) - MAX_FRESH),
         "lines": sorted((row for row in lines if row.releases > 1), key=line_order),
         "single": sum(row.releases == 1 for row in lines),
         "sessions": sessions,
-        "missing": did_not_run(latest),
+        "missing": did_not_run(night),
     }
 
 

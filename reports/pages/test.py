@@ -12,7 +12,7 @@ from reports.details import latency, seconds
 from reports.heat import Mark, marks_of
 from reports.numerals import grouped, signed_pct
 from reports.pages.brief import CLASSES, SHAPES
-from reports.pages.line import notes, stacked
+from reports.pages.line import measured_on, notes, stacked
 from reports.peroperation import ABSENT, column_order, of_series
 from reports.relative import change_pct, gain, level, relative_text
 from reports.settings import ReportSettings
@@ -186,17 +186,20 @@ def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSe
     position = {point.version: point.position for one in series for point in one.points}
     table = of_series(series, sorted(versions, key=lambda version: position[version]))
     shown = recent(table.names, [one.release for one in findings if any(move.key.test == test for move in one.moves)])
+    sessions = {session.id: session for session in snapshot.sessions}
     sections = []
     for one in series:
         here = marks.get(one.key.id, {})
-        names = [point.version for point in one.points if point.values]
+        points = [point for point in one.points if point.values]
+        names = [point.version for point in points]
+        remarks = notes(settings.annotations, key, names, test, measured_on(points, sessions))
         sections.append(
             {
                 "metric": one.key.metric,
                 "title": settings.title_of(one.key.metric),
                 "unit": one.unit,
                 "better": one.better,
-                "chart": chart_data(one, here, kinds, notes(settings.annotations, key, names, test)),
+                "chart": chart_data(one, here, kinds, remarks),
                 "rows": rows(one, here, kinds),
                 "id": addresses.part(one.key.metric),
                 "command": f"pointdrop explain '{one.key.id}'",
