@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from detector.releases.boundaries import boundaries, segments, step
+from detector.releases.boundaries import THRESHOLD, boundaries, segments, step
 from detector.releases.panel import panel_of_blocks
 from detector.releases.scan import scan
 from detector.releases.trend import is_slope
@@ -35,7 +35,7 @@ def release_changes(qps: Floats, cpu: Floats | None = None, gaps: Floats | None 
     found = scan(panel)
     changes = []
     for s, t in zip(*np.nonzero(found.hit.max(axis=-1) > 0.25), strict=True):
-        places = boundaries(found.hit[s, t])
+        places = boundaries(found.hit[s, t], max(THRESHOLD, found.least))
         parts = segments(places, len(panel.releases))
         steps = []
         for place, left, right in zip(places, parts[:-1], parts[1:], strict=True):

@@ -31,11 +31,13 @@ NOISE_ROUNDS = (1, 4)
 CHANGE = 0.02
 CHANGE_SINGLE = 0.003
 #: A smaller relative step is none where single values speak: a build's layout alone can do as much.
-SMALLEST_SINGLE = 0.02
+SMALLEST_SINGLE = 0.018
 #: From so many releases on, a line of single values has noise enough of its own to take residuals at their word.
 LONG_LINE = 12
 #: A group of fewer tests learns its P(a change at r) with all the others.
 FEWEST_OF_GROUP = 4
+#: ... and P(a change) that it takes there at least.
+PROBABILITY_SINGLE = 0.75
 #: No gap makes a change more likely than this.
 CHANGE_MOST = 0.4
 #: P(an outlier that the next release does not share), single values, and that an outlier stays one release more.
@@ -79,6 +81,8 @@ class Scan:
     """[metrics, servers, releases] the passing shift common to all quiet tests."""
     floor: Floats
     """[metrics] smallest log step that counts as a change."""
+    least: float
+    """P(a change) below which none may be placed: higher where single values speak for their releases."""
 
 
 def doubtful(panel: Panel) -> NDArray[np.bool_]:
@@ -179,6 +183,7 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
         transient=levels.outlier,
         shift=shift,
         floor=floor,
+        least=PROBABILITY_SINGLE if alone else 0.0,
     )
 
 

@@ -82,7 +82,8 @@ def read(found: Scan, threshold: float = THRESHOLD) -> Reading:
     """The steps of every metric at the boundaries of `found`."""
     panel = found.panel
     places = {
-        (s, t): boundaries(found.hit[s, t], threshold) for s, t in np.ndindex(found.hit.shape[0], found.hit.shape[1])
+        (s, t): boundaries(found.hit[s, t], max(threshold, found.least))
+        for s, t in np.ndindex(found.hit.shape[0], found.hit.shape[1])
     }
     known = panel.block_variance + panel.rounding
     prior = noise.priors(panel)
