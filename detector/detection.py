@@ -16,7 +16,7 @@ from detector.attribution import every_line_moved, origin
 from detector.confirmation import confirm
 from detector.drift import drifts, first_ga
 from detector.evidence import of_boundary, of_drift
-from detector.moves import direction, moves_of, percent, raw_level, verdict_of
+from detector.moves import direction, log_percent, moves_of, percent, raw_level, verdict_of
 from detector.releases.campaign import Campaign, campaign, families
 from detector.releases.scan import scan
 from detector.releases.steps import Reading, read
@@ -127,11 +127,11 @@ def _drifts(from_series: Campaign, reading: Reading, settings: DetectorSettings)
     for drift in drifts(from_series, reading, math.log1p(settings.drift_pct / 100.0)):
         series = from_series.series[drift.place]
         before = raw_level(from_series, drift.place, drift.start)
-        after = before * math.exp(drift.size)
+        after = raw_level(from_series, drift.place, drift.start + drift.size)
         change = percent(before, after)
         if direction(series, change) != "regression":
             continue
-        low, high = (100.0 * math.expm1(drift.size + sign * 1.96 * drift.error) for sign in (-1, 1))
+        low, high = (log_percent(drift.size + sign * 1.96 * drift.error) for sign in (-1, 1))
         since.append(drift.release)
         noise = float(reading.noise[drift.place])
         moves.append(
@@ -147,7 +147,7 @@ def _drifts(from_series: Campaign, reading: Reading, settings: DetectorSettings)
                 high_pct=high,
                 direction="regression",
                 probability=1.0 - math.erfc(abs(drift.size) / drift.error / math.sqrt(2.0)),
-                noise_pct=100.0 * math.expm1(noise),
+                noise_pct=log_percent(noise),
                 mde_pct=settings.drift_pct,
                 blocks_before=len(series.points[0].values),
                 blocks_after=len(series.points[-1].values),

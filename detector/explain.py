@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.errors import UnknownEvidence
-from detector.moves import direction, percent, raw_level
+from detector.moves import direction, log_percent, percent, raw_level
 from detector.releases.campaign import Campaign, campaign, families
 from detector.releases.kinds import evidence, kind_of
 from detector.releases.noise import priors
@@ -85,19 +85,15 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
             f"A release is listed when the probability that it moves this test is at least "
             f"{settings.probability:.2f} and the step is at least {100.0 * math.expm1(floor):.2g} %."
         ),
-        noise_pct=100.0 * math.expm1(noise),
-        prior_noise_pct=100.0 * math.expm1(math.sqrt(float(priors(panel).variance[m, t]))),
-        mde_newest_pct=_pct(smallest_detectable(noise, measured - 1, 1, slab, floor, settings.probability)),
-        mde_middle_pct=_pct(
+        noise_pct=log_percent(noise),
+        prior_noise_pct=log_percent(math.sqrt(float(priors(panel).variance[m, t]))),
+        mde_newest_pct=log_percent(smallest_detectable(noise, measured - 1, 1, slab, floor, settings.probability)),
+        mde_middle_pct=log_percent(
             smallest_detectable(noise, measured // 2, (measured + 1) // 2, slab, floor, settings.probability)
         ),
         cases=tuple(_cases(from_series, found, reading, place)),
         notes=_notes(from_series, found, place),
     )
-
-
-def _pct(log_step: float) -> float:
-    return 100.0 * math.expm1(log_step)
 
 
 def _notes(from_series: Campaign, found: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:

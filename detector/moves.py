@@ -19,6 +19,9 @@ RANK = ("throughput", "instructions", "cpu")
 
 #: A level of a series with zeros is zero when it is no more than this share of the offset that stands for zero.
 ZERO = 1e-3
+#: A percentage is bounded, so that it stays a number.
+LARGEST_PCT = 1e9
+LARGEST_STEP = 20.0
 #: The log of no level is taken to be larger, so that it stays a number.
 LARGEST_LOG = 700.0
 
@@ -65,7 +68,18 @@ def percent(before: float, after: float) -> float:
     (-25.0, 100.0, 50.0)
     """
     base = abs(before) or abs(after)
-    return 100.0 * (after - before) / base if base else 0.0
+    if not base:
+        return 0.0
+    return min(max(100.0 * (after / base - before / base), -LARGEST_PCT), LARGEST_PCT)
+
+
+def log_percent(step: float) -> float:
+    """A log step in percent, bounded like `percent`.
+
+    >>> round(log_percent(-0.105), 1), log_percent(1e6)
+    (-10.0, 1000000000.0)
+    """
+    return min(100.0 * math.expm1(min(step, LARGEST_STEP)), LARGEST_PCT)
 
 
 def _move(
@@ -106,8 +120,8 @@ def _move(
         direction=direction(series, change),
         probability=step.probability,
         q_value=q,
-        noise_pct=100.0 * math.expm1(noise),
-        mde_pct=100.0 * math.expm1(mde),
+        noise_pct=log_percent(noise),
+        mde_pct=log_percent(mde),
         blocks_before=_blocks(series, campaign, step, before=True),
         blocks_after=_blocks(series, campaign, step, before=False),
         warnings=tuple(warnings),

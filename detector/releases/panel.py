@@ -29,6 +29,9 @@ HUBER_SD = 2.0
 MEDIAN_GAP = 0.9539
 #: What is zero in a series that is sometimes positive is taken as this share of its median positive value.
 ZERO_SHARE = 0.05
+#: No size of a series is taken to be smaller, and on a linear scale no value farther off than so many sizes.
+SMALLEST_SIZE = 1e-150
+FARTHEST = 1e4
 #: Kinds of metrics that bear a throughput out within one block: they do not share its luck.
 SECOND_LOOKS = ("cpu", "instructions")
 #: A value printed with more decimals than this is taken as not rounded.
@@ -94,21 +97,21 @@ def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Float
     scale = np.zeros(blocks.shape[:-2])
     linear = low < 0
     if low.min() > 0:
-        return np.log(blocks), 1.0 / blocks, linear, scale
+        return np.log(blocks), 1.0 / np.maximum(blocks, SMALLEST_SIZE), linear, scale
     values = np.empty_like(blocks)
     slope = np.empty_like(blocks)
     for index in np.ndindex(scale.shape):
         series = blocks[index]
         size = np.abs(series[np.isfinite(series) & (series != 0)])
-        typical = float(np.median(size)) if size.size else 1.0
+        typical = max(float(np.median(size)), SMALLEST_SIZE) if size.size else 1.0
         if linear[index]:
             scale[index] = typical
-            values[index] = series / typical
+            values[index] = np.clip(series, -FARTHEST * typical, FARTHEST * typical) / typical
             slope[index] = 1.0 / typical
         else:
-            scale[index] = ZERO_SHARE * typical if low[index] == 0 else 0.0
+            scale[index] = max(ZERO_SHARE * typical, SMALLEST_SIZE) if low[index] == 0 else 0.0
             values[index] = np.log(series + scale[index])
-            slope[index] = 1.0 / (series + scale[index])
+            slope[index] = 1.0 / np.maximum(series + scale[index], SMALLEST_SIZE)
     return values, slope, linear, scale
 
 
