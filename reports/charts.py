@@ -26,6 +26,8 @@ ROW_PX = {"effects": 17, "compare": 17, "flame": 46, "noise": 30}
 LABEL_DX = 4
 #: Colours of a function that costs less, the same, and more; dark text is readable on all, in both themes.
 FLAME_COLOURS = ["#6ba8dc", "#e9edf2", "#ea8f52"]
+#: A box narrower than this has no name in it.
+LABEL_PX = 36
 #: Change, as a percentage of the total, at which a function has the full colour.
 SHADE_PCT = 5
 
@@ -227,12 +229,13 @@ def flame() -> Any:
         fill=alt.Fill(
             "share:Q",
             title="change, % of the total",
-            scale=alt.Scale(domain=[-SHADE_PCT, 0, SHADE_PCT], range=FLAME_COLOURS, clamp=True),
+            scale=alt.Scale(domain=[-SHADE_PCT, 0, SHADE_PCT], range=FLAME_COLOURS, clamp=True, interpolate="lab"),
             legend=alt.Legend(orient="top", gradientLength=160),
         ),
     )
-    room = alt.ExprRef("max(1, scale('x', datum.to) - scale('x', datum.from) - 6)")
-    label = base.mark_text(style="flametext", align="left", dx=3, fontSize=11, limit=room).encode(
+    width = "scale('x', datum.to) - scale('x', datum.from)"
+    room, shown = alt.ExprRef(f"max(1, {width} - 6)"), alt.ExprRef(f"{width} > {LABEL_PX} ? 1 : 0")
+    label = base.mark_text(style="flametext", align="left", dx=3, fontSize=11, limit=room, opacity=shown).encode(
         x=x, y=y, text="function:N", tooltip=tip
     )
     return alt.layer(box, label).properties(width="container", height=HEIGHT_PX)

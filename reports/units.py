@@ -20,7 +20,7 @@ from reports.heat import marks_of
 from reports.insert import BENCHMARK
 from reports.pages import compare
 from reports.pages.environment import environment_context
-from reports.pages.finding import finding_context
+from reports.pages.finding import finding_context, link_labels
 from reports.pages.insert import insert_context
 from reports.pages.line import line_context, siblings
 from reports.pages.noise import noise_context, noise_csv
@@ -216,7 +216,7 @@ def _gone(key: str, snapshot: Snapshot, settings: ReportSettings) -> Unit:
         "gone.html",
         inputs,
         settings,
-        lambda: {"key": key, "events": events, "links": links},
+        lambda: {"key": key, "events": events, "links": link_labels(links)},
         crumbs=(("Findings", "findings/index.html"), (key, "")),
     )
 

@@ -121,6 +121,11 @@ def sure_text(probability: float) -> str:
     return "p > 0.999" if probability > 0.9994 else f"p {probability:.3f}"
 
 
+def web_address(url: str) -> str:
+    """`url` when a reader of the site can follow it; a path on the machine that filed it is empty."""
+    return url if url.startswith(("https://", "http://")) else ""
+
+
 def between(finding: Finding) -> str:
     """What was not measured between the two sides, at most three names."""
     names = finding.unmeasured
@@ -153,6 +158,6 @@ def brief(finding: Finding, events: Sequence[FindingEvent] = (), links: Sequence
         tier=finding.tier,
         cause=finding.cause,
         state=state_of(events),
-        issue=link.url if link else "",
+        issue=web_address(link.url) if link else "",
         lines=tuple((f"{page.title} · {page.where}", addresses.of_line(page)) for page in pages),
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from history.model import Finding, FunctionChange, Move
+from history.model import Finding, FunctionChange, IssueLink, Move, SeriesKey
 from reports import addresses
 from reports.addresses import LineKey
 from reports.charts import height_of
 from reports.numerals import grouped, signed_pct
-from reports.pages.brief import HEADLINE, Brief, brief, headline_moves
+from reports.pages.brief import HEADLINE, Brief, brief, headline_moves, sure_text, web_address
 from reports.peroperation import ABSENT, PerOperation, of_series
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
@@ -23,6 +24,10 @@ COUNTED = "insn/o"
 FUNCTION_TESTS = 3
 #: Functions in the table and boxes in the picture of one test.
 MAX_FUNCTIONS = 25
+#: A function that changed by less than this share of the total is not listed: it did not change.
+SMALLEST_SHARE = 0.0002
+#: Tests that the command to measure again names; the worst come first.
+COMPARED_TESTS = 5
 #: Effects in the chart: past this a chart is unreadable, the table has all.
 MAX_EFFECTS = 60
 
@@ -52,8 +57,8 @@ def move_rows(moves: Sequence[Move], settings: ReportSettings) -> list[dict[str,
             "change": signed_pct(move.change_pct, 2),
             "interval": f"{signed_pct(move.low_pct, 2)} to {signed_pct(move.high_pct, 2)}",
             "css": css_of(move),
-            "probability": f"{move.probability:.3f}",
-            "q": "" if move.q_value is None else f"{move.q_value:.2g}",
+            "probability": sure_text(move.probability).removeprefix("p "),
+            "q": "" if move.q_value is None else "< 1e-6" if move.q_value < 1e-6 else f"{move.q_value:.2g}",
             "noise": f"{move.noise_pct:.2f} %",
             "mde": f"{move.mde_pct:.2f} %",
             "blocks": f"{move.blocks_before} / {move.blocks_after}",
@@ -89,10 +94,15 @@ def effects(moves: Sequence[Move]) -> dict[str, Any]:
 
 
 def function_tables(changes: Sequence[FunctionChange]) -> list[dict[str, Any]]:
-    """By test: the functions whose cost changed most, and the picture of both releases."""
+    """By test, in the order given: the functions whose cost changed most, and the picture of both releases."""
     found = []
-    for test, here in groupby(sorted(changes, key=lambda one: one.test), key=lambda one: one.test):
-        rows = sorted(here, key=lambda one: (-abs(one.after - one.before), one.function))
+    for test, group in groupby(changes, key=lambda one: one.test):
+        every = list(group)
+        floor = SMALLEST_SHARE * sum(one.before for one in every)
+        rows = sorted(
+            (one for one in every if abs(one.after - one.before) > floor),
+            key=lambda one: (-abs(one.after - one.before), one.function),
+        )
         found.append(
             {
                 "test": test,
@@ -107,8 +117,8 @@ def function_tables(changes: Sequence[FunctionChange]) -> list[dict[str, Any]]:
                     }
                     for one in rows[:MAX_FUNCTIONS]
                 ],
-                "left": max(0, len(rows) - MAX_FUNCTIONS),
-                "flame": rows,
+                "left": len(every) - min(len(rows), MAX_FUNCTIONS),
+                "flame": every,
             }
         )
     return found
@@ -117,11 +127,13 @@ def function_tables(changes: Sequence[FunctionChange]) -> list[dict[str, Any]]:
 def function_changes(finding: Finding, snapshot: Snapshot) -> list[FunctionChange]:
     """Every function of the tests that the detector quotes, or else of the test that moved most; the detector's own
     rows where the history has no counts of both releases."""
-    if snapshot.details is None:
-        return list(finding.functions)
     tests = list(dict.fromkeys(one.test for one in finding.functions))
+    if snapshot.details is None:
+        return sorted(finding.functions, key=lambda one: tests.index(one.test))
     counted = sorted((move for move in finding.moves if move.key.metric == COUNTED), key=move_order)
-    tests = (tests or [move.key.test for move in counted])[:FUNCTION_TESTS]
+    moved = list(dict.fromkeys(move.key.test for move in counted))
+    tests = sorted(tests or moved, key=lambda test: (test not in moved, moved.index(test) if test in moved else 0))
+    tests = tests[:FUNCTION_TESTS]
     places = {move.key.test: LineKey.of(move.key) for move in reversed([*finding.moves, *counted[::-1]])}
     found: list[FunctionChange] = []
     for test in tests:
@@ -172,14 +184,43 @@ def per_operation_tables(finding: Finding, snapshot: Snapshot) -> list[tuple[str
     return found
 
 
-def commands(finding: Finding, moves: Sequence[Move]) -> list[tuple[str, str]]:
-    """What to type: (why, command)."""
-    found = [("Measure both releases again, blocks interleaved", f"pointdrop repeat {finding.key}")]
-    if moves:
-        found.append(("Show how the detector came to it", f"pointdrop explain '{moves[0].key.id}'"))
-    if finding.kind == "regression":
-        found.append(("Narrow it down to a release, then to a commit", f"pointdrop bisect {finding.key}"))
-    return found
+def commands(finding: Finding, moves: Sequence[Move], snapshot: Snapshot) -> list[tuple[str, str]]:
+    """What to type: (why, command); every name quoted for the shell, since names may come from elsewhere."""
+    if not moves:
+        return []
+    key = moves[0].key
+    lane = "instructions" if key.metric == COUNTED else "time"
+    tests = list(dict.fromkeys(move.key.test for move in moves if LineKey.of(move.key) == LineKey.of(key)))
+    sides = [f"{finding.dbms}@{version}" for version in (finding.previous, finding.release)]
+    where = ["--server", key.server, "--config", key.config, "--benchmark", key.benchmark]
+    compare = ["compare", *sides, *where, "--lane", lane, "--tests", ",".join(tests[:COMPARED_TESTS])]
+    found = [
+        ("Measure both releases again, blocks interleaved", compare),
+        ("Show how the detector came to it", ["explain", key.id]),
+    ]
+    run = newest_run(finding, key, snapshot)
+    if run:
+        found.append((f"Repeat the run that measured {finding.release}, from its bundle", ["repeat", run]))
+    if finding.kind == "regression" and finding.cause == "product":
+        bisect = ["bisect", finding.dbms, finding.previous, finding.release, "--test", key.test, "--metric", key.metric]
+        found.append(("Narrow it down: first releases in between, then with --repository commits", bisect))
+    return [(why, f"pointdrop {shlex.join(words)}") for why, words in found]
+
+
+def newest_run(finding: Finding, key: SeriesKey, snapshot: Snapshot) -> str:
+    """The newest run of the release in this series with a block that counts; empty for published figures."""
+    wanted = finding.dbms, finding.release, key.config, key.benchmark
+    for one in snapshot.ran:
+        run = one.run
+        here = run.release.dbms, run.release.version, run.config, run.benchmark
+        if here == wanted and one.session.server == key.server and one.statuses.get("ok") and run.bundle:
+            return run.id
+    return ""
+
+
+def link_labels(links: Sequence[IssueLink]) -> list[tuple[str, str]]:
+    """(label, address or empty) of each issue."""
+    return [(f"{link.tracker} #{link.number}", web_address(link.url)) for link in links]
 
 
 def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
@@ -212,8 +253,8 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
         "absent": ABSENT,
         "functions": [{**one, "flame": flame(one["flame"], finding.previous, finding.release)} for one in functions],
         "events": events,
-        "links": links,
-        "commands": commands(finding, moves),
+        "links": link_labels(links),
+        "commands": commands(finding, moves, snapshot),
         "remarks": [
             one
             for one in settings.annotations

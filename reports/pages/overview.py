@@ -11,7 +11,7 @@ from typing import Any
 from reports import addresses
 from reports.addresses import LineKey
 from reports.heat import HeatTable, heat_table, overall
-from reports.numerals import signed_pct
+from reports.numerals import counted, signed_pct
 from reports.pages.brief import Brief, brief
 from reports.relative import gain
 from reports.settings import ReportSettings
@@ -131,19 +131,24 @@ def session_rows(snapshot: Snapshot, count: int | None = None) -> list[dict[str,
 
 
 def did_not_run(runs: list[Ran]) -> list[dict[str, Any]]:
-    """Runs with blocks that do not count: release, how many, why."""
-    return [
-        {
-            "name": one.run.release.name,
-            "config": one.run.config,
-            "benchmark": one.run.benchmark,
-            "lane": one.run.lane,
-            "blocks": count,
-            "reason": reason,
-        }
-        for one in runs
-        for reason, count in one.reasons.items()
-    ]
+    """Runs with blocks that do not count: release, how many, why; reasons that differ in their figures are one row."""
+    found = []
+    for one in runs:
+        if not one.reasons:
+            continue
+        reasons = sorted(one.reasons)
+        more = f" (and {counted(len(reasons) - 1, 'reason')} like it)" if len(reasons) > 1 else ""
+        found.append(
+            {
+                "name": one.run.release.name,
+                "config": one.run.config,
+                "benchmark": one.run.benchmark,
+                "lane": one.run.lane,
+                "blocks": sum(one.reasons.values()),
+                "reason": reasons[0] + more,
+            }
+        )
+    return found
 
 
 def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:

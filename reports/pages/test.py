@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -202,7 +203,7 @@ def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSe
                 "chart": chart_data(one, here, kinds, remarks),
                 "rows": rows(one, here, kinds),
                 "id": addresses.part(one.key.metric),
-                "command": f"pointdrop explain '{one.key.id}'",
+                "command": f"pointdrop {shlex.join(['explain', one.key.id])}",
             }
         )
     return {
