@@ -16,7 +16,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
@@ -111,6 +112,12 @@ class Engine(ABC):
     @abstractmethod
     def _probe(self) -> None:
         """Raise NotReady while the server does not answer."""
+
+    @contextmanager
+    def old_versions_kept(self) -> Iterator[None]:
+        """While this lasts no background work removes old row versions: what it does meanwhile follows wall time, and
+        where it merges pages the next statements split them again. Nothing to do where a config turns such work off."""
+        yield
 
     # --- what does not --------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -169,6 +170,13 @@ class MySQLFamily(Engine):
                 return list(cursor.fetchall()) if cursor.description else []
         except pymysql.Error as error:
             raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
+
+    @contextmanager
+    def old_versions_kept(self) -> Iterator[None]:
+        """An open snapshot holds purge back."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            yield
 
     def _probe(self) -> None:
         if not self._socket.exists():

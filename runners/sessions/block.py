@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from threading import Event as Flag
 
@@ -15,7 +16,8 @@ from runners.sessions.data import Prepared, explain
 from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
-from runners.settings import Test, settle_points
+from runners.settings import Test
+from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
 #: One bad test may be this many times above a limit before it spoils a block whose mean is within it.
 SINGLE_TEST_TOLERANCE = 3.0
@@ -42,20 +44,19 @@ def measure_block(
     warnings: tuple[str, ...] = ()
     try:
         engine.restore(prepared.path)
-        settled = settle_points(plan.tests)
         lane = _start(plan, engine, metrics)
-        for test in plan.tests:
-            if stop.is_set():
-                raise Interrupted
-            result = lane.measure(engine, test, workload_seed(plan, test, block.number))
-            if plan.lane == "time" and test.reported:
-                result.plans = explain(engine, test, plan.scale)
-            elif test.reported:
-                result.plans = prepared.plans.get(test.name, ())
-            on_test(test, result)
-            if test.reported:
-                results[test.name] = result
-            if test.name in settled:
+        for part in settled_parts(plan.tests):
+            with engine.old_versions_kept() if plan.lane == "instructions" else nullcontext():
+                for test in part:
+                    if stop.is_set():
+                        raise Interrupted
+                    result = lane.measure(engine, test, workload_seed(plan, test, block.number))
+                    if test.reported:
+                        timed = plan.lane == "time"
+                        result.plans = explain(engine, test, plan.scale) if timed else prepared.plans.get(test.name, ())
+                        results[test.name] = result
+                    on_test(test, result)
+            if part[-1].phase in SETTLED_PHASES:
                 engine.settle()
                 if plan.lane == "time":
                     stop.wait(settle_seconds(plan))

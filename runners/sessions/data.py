@@ -17,10 +17,11 @@ from runners.engines import Engine
 from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
 from runners.settings import Scale, Test
-from runners.sysbench import explain_command, parse_plans, prepare_command, run_sysbench, scripts_digest
+from runners.sysbench import age_command, explain_command, parse_plans, prepare_command, run_sysbench, scripts_digest
 
 #: Rows a second that even a slow disk loads; past that the load is stuck.
 SLOWEST_LOAD_ROWS_PER_S = 2_000.0
+SLOWEST_UPDATES_PER_S = 50.0
 LOAD_DEADLINE_S = 120.0
 EXPLAIN_DEADLINE_S = 120.0
 #: Room that must be left after the data is there.
@@ -40,12 +41,21 @@ class Prepared:
     reused: bool
 
 
-def prepared_key(engine: Engine, scale: Scale, seed: int) -> str:
+@dataclass(frozen=True)
+class Recipe:
+    """What the data is made of."""
+
+    scale: Scale
+    age_updates: int
+    seed: int
+
+
+def prepared_key(engine: Engine, recipe: Recipe) -> str:
     """Name of the data: everything it depends on, as a digest."""
     release = engine.installed.release
     parts = (
         release.dbms, release.version, release.digest or str(engine.installed.prefix), engine.options.text,
-        engine.options.initialise, scale.model_dump(), seed, scripts_digest(),
+        engine.options.initialise, recipe.scale.model_dump(), recipe.age_updates, recipe.seed, scripts_digest(),
     )  # fmt: skip
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
     return f"{release.dbms}-{release.version}-{digest}"
@@ -61,14 +71,15 @@ def check_space(folder: Path, needed: int) -> None:
         )
 
 
-def prepare(engine: Engine, scale: Scale, tests: tuple[Test, ...], folder: Path, *, seed: int, needed: int) -> Prepared:
-    """The prepared data for the stopped `engine` below `folder`, loaded now unless it is there.
+def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Path, *, needed: int) -> Prepared:
+    """The prepared data for the stopped `engine` below `folder`, made now unless it is there.
 
     Loading is safe with several processes at once, and what a killed one left half done is not used.
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    target = folder / prepared_key(engine, scale, seed)
+    scale = recipe.scale
+    target = folder / prepared_key(engine, recipe)
     with FileLock(f"{target}.lock"):
         record = target / "prepared.json"
         if record.is_file():
@@ -81,10 +92,7 @@ def prepare(engine: Engine, scale: Scale, tests: tuple[Test, ...], folder: Path,
         engine.initialise()
         engine.start(wrapper=())
         engine.wait_ready()
-        deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
-        client = engine.account.command
-        run_sysbench(client(prepare_command(engine.connection, scale, seed=seed)), deadline_s=deadline)
-        engine.settle()
+        _load(engine, recipe)
         plans = {test.name: explain(engine, test, scale) for test in tests}
         engine.stop()
         engine.save(target / "data")
@@ -93,6 +101,18 @@ def prepare(engine: Engine, scale: Scale, tests: tuple[Test, ...], folder: Path,
         temporary.write_text(json.dumps(rows))
         temporary.replace(record)
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
+
+
+def _load(engine: Engine, recipe: Recipe) -> None:
+    """Fill the running server's tables, age them, and settle."""
+    scale, as_account = recipe.scale, engine.account.command
+    deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
+    run_sysbench(as_account(prepare_command(engine.connection, scale, seed=recipe.seed)), deadline_s=deadline)
+    if recipe.age_updates:
+        deadline = LOAD_DEADLINE_S + recipe.age_updates / SLOWEST_UPDATES_PER_S
+        command = age_command(engine.connection, scale, updates=recipe.age_updates, seed=recipe.seed)
+        run_sysbench(as_account(command), deadline_s=deadline)
+    engine.settle()
 
 
 def explain(engine: Engine, test: Test, scale: Scale) -> tuple[StatementPlan, ...]:

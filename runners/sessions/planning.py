@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterable, Sequence
 from history.model import Release
 from runners.errors import BadSettings
 from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
-from runners.settings import Benchmark, Profile, Server, Test, settle_points
+from runners.settings import Benchmark, Profile, Server, Test
+from runners.settings.benchmarks import SETTLED_PHASES
 
 #: Seed of the rows, in every session ever: releases are compared on the same table.
 DATA_SEED = 1
@@ -130,7 +131,9 @@ def block_seconds(plan: SessionPlan) -> float:
     if plan.lane == "instructions":
         return BLOCK_OVERHEAD_S + COUNTED_TEST_S * plan.profile.events_factor * len(plan.tests)
     tests = sum(plan.profile.warmup_s + test_seconds(test, plan.profile) + TEST_OVERHEAD_S for test in plan.tests)
-    return BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * len(settle_points(plan.tests))
+    return (
+        BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
+    )
 
 
 def data_bytes(plan: SessionPlan) -> int:

@@ -32,7 +32,7 @@ from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
-from runners.sessions.data import prepare, prune
+from runners.sessions.data import Recipe, prepare, prune
 from runners.sessions.events import (
     BlockDone,
     BlockStarted,
@@ -317,9 +317,8 @@ def _measure(bench: _Bench, block: PlannedBlock) -> Block:
 
     with bench.engine(block.run) as engine:
         try:
-            prepared = prepare(
-                engine, plan.scale, plan.tests, bench.state / "prepared", seed=DATA_SEED, needed=2 * data_bytes(plan)
-            )
+            recipe = Recipe(plan.scale, plan.profile.age_updates, DATA_SEED)
+            prepared = prepare(engine, recipe, plan.tests, bench.state / "prepared", needed=2 * data_bytes(plan))
         except (EngineError, WorkloadFailed) as error:
             if bench.stop.is_set():
                 raise Interrupted from error

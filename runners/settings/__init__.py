@@ -1,6 +1,6 @@
 """Settings: the models of what is configured, and their loaders; configs of each DBMS: `runners.settings.dbms`."""
 
-from runners.settings.benchmarks import Benchmark, Counted, Test, load_benchmark, settle_points
+from runners.settings.benchmarks import Benchmark, Counted, Test, load_benchmark, settled_parts
 from runners.settings.files import Setting, find, read_model, read_toml, validate
 from runners.settings.plans import Backfill, Measure, Plan, load_plan
 from runners.settings.profiles import Profile, Scale, load_profile
@@ -24,6 +24,6 @@ __all__ = [
     "load_server",
     "read_model",
     "read_toml",
-    "settle_points",
+    "settled_parts",
     "validate",
 ]

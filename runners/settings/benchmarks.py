@@ -110,10 +110,16 @@ class Benchmark(Setting):
         return tuple(test for test in self.tests if test.name in wanted)
 
 
-def settle_points(tests: tuple[Test, ...]) -> frozenset[str]:
-    """Names of the tests after which storage is settled, when just these tests run in this order."""
+def settled_parts(tests: tuple[Test, ...]) -> tuple[tuple[Test, ...], ...]:
+    """The tests in run order, cut where storage is settled: after the last one of each settled phase."""
     last = {test.phase: test.name for test in tests if test.phase in SETTLED_PHASES}
-    return frozenset(last.values())
+    parts: list[tuple[Test, ...]] = []
+    begin = 0
+    for number, test in enumerate(tests, start=1):
+        if test.name in last.values() or number == len(tests):
+            parts.append(tests[begin:number])
+            begin = number
+    return tuple(parts)
 
 
 def load_benchmark(name_or_path: str | Path, configs: Path) -> Benchmark:

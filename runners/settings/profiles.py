@@ -42,6 +42,9 @@ class Profile(Setting):
     """Duration of the steps that only warm caches."""
     settle_max_s: int = Field(default=0, ge=0)
     """Upper bound of the wait after the postwrite steps (field: 60 s + 1 s per million rows, at most 1200 s)."""
+    age_updates: int = Field(default=0, ge=0)
+    """Indexed updates after the load, before the data is kept. The leaves of an index just built are full and all split
+    soon after: a short test would count little else."""
     scale: Scale | None = None
     """Replaces the server's own scale."""
     events_factor: float = Field(default=1.0, gt=0)

@@ -1,6 +1,13 @@
 """sysbench 1.0 with our own Lua scripts: command lines, output, and the process in between."""
 
-from runners.sysbench.command import count_command, explain_command, prepare_command, run_command, scripts_digest
+from runners.sysbench.command import (
+    age_command,
+    count_command,
+    explain_command,
+    prepare_command,
+    run_command,
+    scripts_digest,
+)
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import CountedWindow, Report, Second, parse_plans, parse_report
 
@@ -8,6 +15,7 @@ __all__ = [
     "CountedWindow",
     "Report",
     "Second",
+    "age_command",
     "count_command",
     "explain_command",
     "parse_plans",

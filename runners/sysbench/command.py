@@ -19,6 +19,7 @@ from runners.settings.benchmarks import OptionValue
 SCRIPTS = Path(__file__).parent / "lua"
 #: Any family can load data; they all share the tables.
 _PREPARE_SCRIPT = "point_select"
+_AGE_SCRIPT = "update_index"
 #: sysbench draws its own seed when told 0.
 _SEED_LIMIT = 2**31 - 1
 #: The script multiplies it by 1000 and must stay within 32 bits.
@@ -48,6 +49,19 @@ def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]
         "data-seed": seed % _DATA_SEEDS + 1,
     }
     return _command(client, _PREPARE_SCRIPT, options, "prepare")
+
+
+def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) -> list[str]:
+    """Run indexed updates on one connection: a fixed number, so that every release ages alike."""
+    options: dict[str, OptionValue] = {
+        "tables": scale.tables,
+        "table-size": scale.rows,
+        "threads": 1,
+        "time": 0,
+        "events": updates,
+        **_seed(seed),
+    }
+    return _command(client, _AGE_SCRIPT, options, "run")
 
 
 def explain_command(client: Connection, test: Test, scale: Scale) -> list[str]:
