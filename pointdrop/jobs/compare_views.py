@@ -25,9 +25,8 @@ def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
         return WORDS[report.verdict]
     largest = max((*worse, *better), key=lambda row: abs(row.change_pct))
     measured = len({row.test for row in report.tests})
-    return (
-        f"Of {measured} tests {' and '.join(parts)}; most {name(largest.test)}, {largest.change_pct:+.1f} % {name(largest.metric)}."
-    )
+    most = f"{name(largest.test)}, {largest.change_pct:+.1f} % {name(largest.metric)}"
+    return f"Of {measured} tests {' and '.join(parts)}; most {most}."
 
 
 def interval(row: TestRow) -> str:

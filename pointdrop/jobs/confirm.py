@@ -9,9 +9,10 @@ should name the release that did it, not the first one that somebody happened to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from alerts.subject import issue_key
 from history.model import Finding, Release
 from history.versions import version_key
 from pointdrop.jobs.picks import Work, in_order, spread
@@ -65,16 +66,21 @@ class Suspect:
         return cls(**found.groupdict())
 
 
-def suspects(findings: Iterable[Finding], most: int = MOST_SUSPECTS) -> list[Suspect]:
-    """What to measure again, the largest changes first, each once; findings that are settled are left out."""
+def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset(), most: int = MOST_SUSPECTS) -> list[Suspect]:
+    """What to measure again, the largest changes first, each once; findings that are settled are left out, unless
+    somebody asked for their key, that of the issue or that of the finding."""
     size: dict[Suspect, float] = {}
     for finding in findings:
         if finding.kind == "environment":
             continue
+        keys = {finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)}
         for move in finding.moves:
             lane = "instructions" if move.key.metric == COUNTED_METRIC else "time"
             narrow = lane == "instructions" and finding.kind == "regression" and finding.unmeasured
-            if finding.tier != "provisional" and not narrow:
+            wanted = (
+                finding.key in asked or issue_key(finding.dbms, finding.line, finding.release, finding.kind) in asked
+            )
+            if finding.tier != "provisional" and not narrow and not wanted:
                 continue
             suspect = Suspect(
                 move.key.server,

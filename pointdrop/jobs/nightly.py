@@ -10,12 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from alerts import load_settings as load_alert_settings
 from alerts import sync
+from alerts.errors import TrackerError
+from alerts.standing import open_requests
 from alerts.trackers import Tracker
-from history.model import Finding
+from history.model import Finding, FindingEvent
 from pointdrop.jobs.confirm import confirmations, suspects
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
@@ -56,7 +59,7 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
     findings = run_detection(bench.store, load_detector_settings(bench.configs))
     if night.confirm:
         findings = _confirmed(bench, night, findings, measured, began)
-    report = sync(bench.store, night.tracker, load_alert_settings(bench.configs / "alerts.toml"))
+    issues, incomplete = _filed(bench, night)
     bench.say("drawing the site")
     build(bench.store, night.site, load_report_settings(bench.configs))
     return Summary(
@@ -67,29 +70,41 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
         failed=measured.failed,
         series=sum(1 for _ in bench.store.series()),
         findings=count_findings(findings),
-        issues=dict(report.counts),
-        incomplete=(*measured.incomplete, *report.refused, *report.failed, *bench.catalogue.warnings),
+        issues=issues,
+        incomplete=(*measured.incomplete, *incomplete, *bench.catalogue.warnings),
+        notes=tuple(dict.fromkeys(measured.warnings)),
         minutes=(time.monotonic() - began) / SECONDS_A_MINUTE,
         history=str(bench.store.url),
         site=night.site,
-        issues_at=_place(bench, night.tracker),
+        issues_at=str(bench.state / "issues") if night.tracker.name == "files" else night.tracker.name,
     )
 
 
+def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
+    """What the tracker was told, and what it could not be told; the night goes on without it."""
+    try:
+        report = sync(bench.store, night.tracker, load_alert_settings(bench.configs / "alerts.toml"))
+    except TrackerError as error:
+        return {}, (f"{night.tracker.name}: {error}",)
+    return dict(report.counts), (*report.refused, *report.failed, *report.warnings)
+
+
 def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Measured, began: float) -> list[Finding]:
-    """Measure suspects again beside their predecessors, and detect with what that showed."""
-    here = [suspect for suspect in suspects(findings) if suspect.server == night.server]
+    """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
+    asked = open_requests(bench.store.events())
+    keys = {request.key for request in asked}
+    here = [one for one in suspects(findings, keys) if one.server == night.server]
     known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in here}}
     work = confirmations(here, night.plan, known)
     if not work:
         return findings
-    bench.say(f"measuring {len(work)} suspects again, beside their predecessors")
+    bench.say(f"measuring again, beside their predecessors: {', '.join(f'{s.previous}..{s.release}' for s in here)}")
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
     again = measure_all(bench, night.plan, night.server, work, budget_minutes=left)
     measured.merge(again)
+    if not again.incomplete:
+        for request in asked:
+            done = f"{request.event.removesuffix('-requested')}-done"
+            bench.store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC)))
     return run_detection(bench.store, load_detector_settings(bench.configs))
-
-
-def _place(bench: Bench, tracker: Tracker) -> str:
-    return str(bench.state / "issues") if tracker.name == "files" else tracker.name

@@ -31,6 +31,8 @@ class Summary(BaseModel):
     """What the tracker was told: `filed`, `updated`, `closed`, ..."""
     incomplete: tuple[str, ...] = ()
     """What could not be done, and why."""
+    notes: tuple[str, ...] = ()
+    """What a person may want to know and need do nothing about."""
     minutes: float = 0.0
     history: str = ""
     site: Path | None = None
@@ -76,6 +78,7 @@ def lines(summary: Summary) -> list[str]:
         rows.append(("issues at", summary.issues_at))
     if summary.site:
         rows.append(("site", str(summary.site / "index.html")))
+    rows += [("note", note) for note in summary.notes]
     rows += [("not done", reason) for reason in summary.incomplete]
     return [f"{name:<10} {text}" for name, text in rows]
 

@@ -62,7 +62,9 @@ def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> No
     (suspect,) = suspects([settled])
     (work,) = confirmations([suspect], PLAN, KNOWN)
     assert [r.version for r in work.candidates] == ["17.1", "17.2", "17.3", "17.4", "17.5"]
-    assert suspects([settled.model_copy(update={"unmeasured": ()})]) == []
+    narrowed = settled.model_copy(update={"unmeasured": ()})
+    assert suspects([narrowed]) == []
+    assert suspects([narrowed], {"postgres/17/17.5/regression"}) == [suspect], "somebody asked for it"
 
 
 def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
