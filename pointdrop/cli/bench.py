@@ -127,5 +127,12 @@ def _list(run: Bench, plan: Plan, servers: list[str], dbms: list[str], github_ou
     rows = listing(run, plan, servers, dbms)
     typer.echo(json.dumps(rows, indent=2))
     if github_output:
-        with github_output.open("a", encoding="utf-8") as file:
-            file.write(f"work={json.dumps(rows)}\nsome={'true' if rows else 'false'}\n")
+        append_output(github_output, rows)
+
+
+def append_output(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Outputs of a workflow step: `work`, the rows as JSON on one line, and `some`, whether there are any."""
+    import json
+
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"work={json.dumps(rows)}\nsome={'true' if rows else 'false'}\n")

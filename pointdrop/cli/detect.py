@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from detector.explain import Explanation
     from detector.replay import Replayed
     from history.model import Finding, Move
+    from history.store import Store
 
 Format = Annotated[
     Literal["table", "json", "text"],
@@ -47,6 +48,15 @@ def detect(
         str | None, typer.Option("--scheduler", help="Scan on this Dask cluster, as in tcp://10.0.0.1:8786.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing to the history.")] = False,
+    suspects: Annotated[
+        bool,
+        typer.Option("--suspects", help="Print as JSON what to measure again, a row a server and DBMS; write nothing."),
+    ] = False,
+    plan: Annotated[str, typer.Option("--plan", help="With --suspects: how they would be measured.")] = "local",
+    github_output: Annotated[
+        Path | None,
+        typer.Option("--github-output", help="With --suspects: append `work` and `some` to this file of a step."),
+    ] = None,
     fail_on: Annotated[
         Literal["regression"] | None,
         typer.Option("--fail-on", help="Exit with 3 when there is a finding of this kind that is not refuted."),
@@ -68,8 +78,11 @@ def detect(
             dbms=dbms,
             line=line,
             scheduler=scheduler,
-            write=not dry_run,
+            write=not (dry_run or suspects),
         )
+        if suspects:
+            _suspects(findings, store, plan, out, github_output)
+            return
     if format == "json":
         _json([finding.model_dump(mode="json") for finding in findings], out)
     elif format == "text":
@@ -79,6 +92,30 @@ def detect(
         _table(("finding", "cause", "tier", "previous", "tests", "median", "worst"), rows, out)
     if fail_on and any(finding.kind == fail_on and finding.tier != "unconfirmed" for finding in findings):
         raise typer.Exit(3)
+
+
+def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
+    from pointdrop.cli.bench import append_output
+    from pointdrop.jobs.confirm import suspects
+    from pointdrop.jobs.listing import suspect_rows
+    from pointdrop.jobs.measuring import Bench, runnable
+    from pointdrop.paths import configs_dir, state_dir
+    from runners.releases import Catalogue
+    from runners.settings import load_plan
+
+    wanted = load_plan(plan, configs_dir())
+    found = [suspect for suspect in suspects(findings) if suspect.server in wanted.servers]
+    bench = Bench(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
+    for dbms in sorted({suspect.dbms for suspect in found}):
+        bench.catalogue.discover(dbms)
+        known = {release.version for release in runnable(bench, dbms)}
+        for suspect in [one for one in found if one.dbms == dbms and not {one.previous, one.release} <= known]:
+            typer.echo(f"{suspect}: one of the two can no longer be had, so it is not measured again", err=True)
+            found.remove(suspect)
+    rows = suspect_rows(bench, wanted, found)
+    _json(rows, out)
+    if github_output:
+        append_output(github_output, rows)
 
 
 def replay(

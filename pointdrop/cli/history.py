@@ -111,7 +111,9 @@ def append_command(
 
 @group.command("import")
 def import_command(
-    files: Annotated[list[Path], typer.Argument(help="Files, gzip'd or not.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files, gzip'd or not, and directories, for the .jsonl files below them.")
+    ],
     from_: Annotated[
         str | None,
         typer.Option(
@@ -152,10 +154,19 @@ def import_command(
         kept["started"] = moment(date)
     about = About(dbms=dbms or "", better=_directions(better or []), **kept)
     with _open(history) as store:
-        reports = [import_any(store, file, about, from_, dry_run=dry_run) for file in files]
+        reports = [import_any(store, file, about, from_, dry_run=dry_run) for file in _expanded(files)]
     _print_reports(reports, format, dry_run)
     if not all(report.stored for report in reports):
         raise typer.Exit(BAD_INPUT)
+
+
+def _expanded(paths: list[Path]) -> list[Path]:
+    """Files, with directories replaced by the results below them, in order."""
+    found: list[Path] = []
+    for path in paths:
+        below = (*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")) if path.is_dir() else (path,)
+        found += sorted(below)
+    return found
 
 
 def _directions(told: list[str]) -> dict[str, Better]:

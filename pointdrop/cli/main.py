@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "compare",
     "releases",
     "history",
+    "sync",
     "alerts",
     "report",
     "doctor",
