@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Table, func, select, text
 from history import outcomes, schema, writing
 from history.database import current_revision, newest_revision, parse_url, reading, sqlite_path
 from history.database import writing as write_transaction
-from history.errors import InvalidRecord
+from history.errors import InvalidRecord, StoreUnavailable
 from history.importing import ImportReport, Line, import_lines, read_lines
 from history.interchange import Record
 from history.model import Row
@@ -50,14 +50,18 @@ def verify(store: Store, *, deep: bool = True) -> VerifyReport:
     """Check the database file, the foreign keys, the revision, and (`deep`) every row against its digest."""
     problems: list[str] = []
     seen: Counter[str] = Counter()
-    with reading(store.engine) as connection:
-        problems += _database_problems(connection)
-        if current_revision(connection) != newest_revision():
-            problems.append("the tables are of another revision; open the history once to migrate it")
-        measurements = int(connection.execute(select(func.count()).select_from(schema.measurement)).scalar_one())
-        for problem in _row_problems(connection, seen, deep):
-            if len(problems) < MAX_PROBLEMS:
-                problems.append(problem)
+    measurements = 0
+    try:
+        with reading(store.engine) as connection:
+            problems += _database_problems(connection)
+            if current_revision(connection) != newest_revision():
+                problems.append("the tables are of another revision; open the history once to migrate it")
+            measurements = int(connection.execute(select(func.count()).select_from(schema.measurement)).scalar_one())
+            for problem in _row_problems(connection, seen, deep):
+                if len(problems) < MAX_PROBLEMS:
+                    problems.append(problem)
+    except StoreUnavailable as error:  # so damaged that it cannot be read on
+        problems.append(str(error))
     return VerifyReport(
         sessions=seen["session"],
         runs=seen["run"],
@@ -70,7 +74,7 @@ def verify(store: Store, *, deep: bool = True) -> VerifyReport:
 def _database_problems(connection: Connection) -> Iterator[str]:
     if connection.dialect.name != "sqlite":
         return
-    for (said,) in connection.execute(text("PRAGMA integrity_check")):
+    for said in connection.execute(text("PRAGMA integrity_check")).scalars():
         if said != "ok":
             yield f"integrity check: {said}"
     for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):

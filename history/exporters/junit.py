@@ -26,7 +26,8 @@ def document(series: Iterable[Series], findings: Iterable[Finding]) -> str:
     suites: dict[str, list[Series]] = defaultdict(list)
     for one in series:
         if one.key.line != MAJORS:
-            suites[one.key.id.rsplit("|", 2)[0]].append(one)
+            key = one.key
+            suites["|".join((key.dbms, key.line, key.server, key.config, key.benchmark))].append(one)
     root = Element("testsuites", name="pointdrop")
     for name, members in suites.items():
         failed = sum(one.key.id in moved for one in members)

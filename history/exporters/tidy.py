@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +88,9 @@ def write_parquet(series: Iterable[Series], path: Path) -> int:
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:
         waiting = iter(rows(series))
-        while chunk := [row for row, _ in zip(waiting, range(ROWS), strict=False)]:
-            columns = [
-                pa.array(column, field.type) for column, field in zip(zip(*chunk, strict=True), schema, strict=True)
-            ]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+        while chunk := list(islice(waiting, ROWS)):
+            columns = zip(zip(*chunk, strict=True), schema, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in columns]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             count += len(chunk)
     return count

@@ -35,7 +35,7 @@ class Cluster:
     def __init__(self, *, durable: bool = False) -> None:
         self.durable = durable
         self.programs = postgres_programs()
-        self.home = Path(tempfile.mkdtemp(prefix="pointdrop-pg-"))
+        self.home = Path(tempfile.mkdtemp(prefix="pointdrop-pg-", dir="/tmp"))
         self.data = self.home / "data"
         self.account: dict[str, object] = {}
         if os.geteuid() == 0:

@@ -1,0 +1,174 @@
+"""`pointdrop history` on the command line: exit codes, what goes where, and a walk through a day."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from history.interchange import HEADER, line_of_record
+from history.listing import rows_of
+from history.spool import Spool
+from pointdrop.cli import main
+from tests.history.values import SESSION, block, run
+
+
+class Done(NamedTuple):
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def pointdrop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in a state directory of its own, in this process, since a process takes a second to start."""
+    monkeypatch.setenv("POINTDROP_STATE", str(tmp_path / "var"))
+    monkeypatch.delenv("POINTDROP_HISTORY", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, stdin: str = "", code: int = 0) -> Done:
+        monkeypatch.setattr(sys, "argv", ["pointdrop", "history", *arguments])
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as left:
+            main.run()
+            raise SystemExit(0)
+        done = Done(*capsys.readouterr())
+        assert (left.value.code or 0) == code, done
+        return done
+
+    return call
+
+
+def lines() -> str:
+    return "\n".join([HEADER, *map(line_of_record, (SESSION, run("17.1"), block(run("17.1"), 1.5)))]) + "\n"
+
+
+def test_a_day_with_a_history(pointdrop: Command, tmp_path: Path) -> None:
+    assert "245" in pointdrop("load", "smalldatum").stdout
+    rows = json.loads(pointdrop("query", "series", "--dbms", "mysql", "--metric", "ips", "--format", "json").stdout)
+    assert {"series", "unit", "better", "releases", "values", "first", "last"} == set(rows[0])
+    pointdrop("backup", "backup.db")
+    exported = pointdrop("export", "--dbms", "mariadb").stdout
+    (tmp_path / "mariadb.jsonl").write_text(exported)
+    again = json.loads(pointdrop("import", "mariadb.jsonl", "--format", "json").stdout)
+    assert again[0] | {"file": ""} == {
+        "file": "",
+        "stored": True,
+        "new": 0,
+        "known": 15,
+        "rejected": 0,
+        "records": {},
+        "rejections": [],
+    }
+    assert json.loads(pointdrop("verify", "--format", "json").stdout)[0]["problems"] == 0
+    other = f"sqlite:///{tmp_path}/other.db"
+    pointdrop("restore", "backup.db", "--history", other)
+    assert "new" in pointdrop("merge", "backup.db", "--history", other).stdout
+
+
+def test_append_from_standard_input(pointdrop: Command) -> None:
+    assert "True" in pointdrop("append", "-", stdin=lines()).stdout
+    assert "s/17.1" in pointdrop("query", "runs", "--format", "csv").stdout
+    pointdrop("append", "-", "--dry-run", stdin=lines())
+
+
+def test_bad_input_is_exit_code_2_with_the_line(pointdrop: Command) -> None:
+    done = pointdrop("append", "-", stdin=lines() + "{\n", code=2)
+    assert "standard input: line 5: no JSON" in done.stderr
+    assert "nothing was stored" in done.stderr
+    assert pointdrop("query", "sessions", "--format", "json").stdout.strip() == "[]"
+
+
+def test_a_dry_run_stores_nothing(pointdrop: Command) -> None:
+    done = pointdrop("append", "-", "--dry-run", "--format", "json", stdin=lines())
+    assert json.loads(done.stdout)[0]["new"] == 3
+    assert pointdrop("query", "sessions", "--format", "json").stdout.strip() == "[]"
+
+
+def test_import_of_a_foreign_file(pointdrop: Command) -> None:
+    captured = str(Path(__file__).with_name("captured") / "sysbench.txt")
+    told = ("--dbms", "postgres", "--release", "17.2", "--test", "point-query", "--date", "2026-01-05")
+    pointdrop("import", captured, *told)
+    assert "13663.56" in pointdrop("query", "values", "--metric", "qps", "--format", "markdown").stdout
+    pointdrop("import", captured, "--dbms", "postgres", code=2)
+    pointdrop("import", captured, *told, "--better", "qps", code=2)
+
+
+def test_a_correction(pointdrop: Command) -> None:
+    pointdrop("append", "-", stdin=lines())
+    pointdrop("supersede", "block", "s/17.1/1", "--reason", "the fan was broken")
+    assert json.loads(pointdrop("query", "values", "--format", "json").stdout) == []
+    assert "the fan was broken" in pointdrop("query", "corrections").stdout
+    assert "no block nobody" in pointdrop("supersede", "block", "nobody", "--reason", "x", code=2).stderr
+
+
+def test_recover_brings_in_what_was_kept_and_says_what_it_could_not(pointdrop: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "var" / "spool"
+    Spool([folder]).keep([SESSION, run("17.1"), block(run("17.1"), 1.0)])
+    pointdrop("recover")
+    assert list(folder.iterdir()) == []
+    Spool([folder]).keep([block(run("17.9"), 1.0)])
+    assert "not stored" in pointdrop("recover", code=4).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("query", "everything"), 2, "take one of lines"),
+        (("load", "nothing"), 2, "smalldatum"),
+        (("export", "--format", "excel"), 2, "jsonl"),
+        (("verify", "--history", "sqlite:////dev/null/h.db"), 1, "cannot be made"),
+        (("merge", "nothing.db"), 2, "no history"),
+        (("restore", "nothing.db"), 2, "no backup"),
+    ],
+)
+def test_errors_say_what_to_do(pointdrop: Command, arguments: tuple[str, ...], code: int, words: str) -> None:
+    done = pointdrop(*arguments, code=code)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "lines",
+        "releases",
+        "sessions",
+        "runs",
+        "blocks",
+        "series",
+        "values",
+        "findings",
+        "events",
+        "links",
+        "corrections",
+    ],
+)
+def test_every_kind_of_row_can_be_looked_at(what: str, tmp_path: Path) -> None:
+    from history.model import FindingEvent, IssueLink
+    from history.store import Store
+    from tests.history.test_maintenance import FINDING
+    from tests.history.values import DAY
+
+    with Store.open(f"sqlite:///{tmp_path}/h.db") as store:
+        store.append_session(SESSION)
+        store.append_run(run("17.1"))
+        store.append_block(block(run("17.1"), 1.5))
+        store.append_block(block(run("17.1"), 2.5, 2))
+        store.supersede("block", "s/17.1/2", "why not")
+        store.append_detection([FINDING], "s")
+        store.append_event(FindingEvent(key=FINDING.key, event="filed", at=DAY))
+        store.append_link(IssueLink(key=FINDING.key, tracker="files", number=1))
+        rows = rows_of(store, what, {})
+        assert rows
+        assert json.loads(json.dumps(rows)) == rows, "plain values"
+        assert rows_of(store, what, {"dbms": "nobody"}) == [] or what in ("sessions", "events", "links", "corrections")

@@ -1,0 +1,216 @@
+"""A full disk, a read-only file, a lost connection, a killed process: nothing that was measured is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from history.errors import StoreUnavailable, UnknownSeries
+from history.importing import import_file
+from history.maintenance import recover, verify
+from history.model import Block
+from history.spool import Spool, spool_dirs, spooled
+from history.store import Store
+from tests.history.postgres import Cluster
+from tests.history.values import SESSION, block, run
+
+
+@pytest.fixture(autouse=True)
+def spool_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both places a spool can be in are the test's own."""
+    monkeypatch.setenv("POINTDROP_STATE", str(tmp_path / "var"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+def large(number: int) -> Block:
+    """A block that needs room."""
+    samples = {"point-query": {"qps": tuple(float(hash((number, at)) % 10**9) for at in range(20_000))}}
+    return block(run("17.1"), 100.0, number, samples=samples)
+
+
+def test_a_full_disk_keeps_the_results_and_recover_brings_them_in(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
+        store.append_session(SESSION)
+        store.append_run(run("17.1"))
+        with store.engine.connect() as connection:
+            pages = connection.execute(text("PRAGMA page_count")).scalar_one()
+        with store.engine.connect() as connection:  # SQLite's own words for a disk without room
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 4}")
+        with pytest.raises(StoreUnavailable, match=r"disk is full.*kept in .*pointdrop history recover") as refused:
+            store.append_block(large(1))
+        with pytest.raises(StoreUnavailable):
+            store.append_block(large(2))
+        assert store.blocks("s/17.1") == []
+    (path,) = spooled()
+    assert str(path) in str(refused.value)
+    with Store.open(f"sqlite:///{tmp_path}/elsewhere.db") as other:
+        assert import_file(other, path).new == {"session": 1, "run": 1, "block": 2}, "the file needs nothing else"
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
+        assert [report.stored for report in recover(store)] == [True]
+        assert store.blocks("s/17.1") == [large(1), large(2)]
+        assert recover(store) == []
+    assert spooled() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
+def test_a_disk_that_is_full_for_the_spool_too_uses_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTDROP_STATE", "/dev/full/var")
+    path = Spool().keep([SESSION])
+    assert path.parent == spool_dirs()[1]
+    with pytest.raises(StoreUnavailable, match="could not be kept on disk either"):
+        Spool([Path("/dev/full/a"), Path("/dev/full/b")]).keep([SESSION])
+
+
+def test_a_read_only_database_is_a_clear_error(tmp_path: Path) -> None:
+    """SQLite's own switch, since tests may run as root, who may write everywhere."""
+    path = tmp_path / "history.db"
+    with Store.open(f"sqlite:///{path}") as store:
+        store.append_session(SESSION)
+        store.append_run(run("17.1"))
+        with store.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA query_only = ON")
+        with pytest.raises(StoreUnavailable, match=r"read-only.*pointdrop history recover"):
+            store.append_block(block(run("17.1"), 1.0))
+    with Store.open(f"sqlite:///{path}") as store:
+        assert recover(store)[0].new == {"block": 1}
+
+
+def test_a_directory_that_cannot_be_made_is_a_clear_error() -> None:
+    with pytest.raises(StoreUnavailable, match="cannot be made"):
+        Store.open("sqlite:////dev/null/here/history.db")
+    with pytest.raises(StoreUnavailable, match=r"sqlite:///PATH"):
+        Store.open("here/history.db")
+    with pytest.raises(StoreUnavailable, match="not in mysql"):
+        Store.open("mysql://host/database")
+    with pytest.raises(StoreUnavailable, match=r"nothing listens there|see that the database runs"):
+        Store.open("postgresql://pointdrop:secret@/h?host=/nowhere")
+
+
+def test_a_password_is_not_told() -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        Store.open("postgresql://pointdrop:secret@127.0.0.1:1/h")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("this is not a database, " * 100)
+    with pytest.raises(StoreUnavailable, match="no SQLite database"):
+        Store.open(f"sqlite:///{tmp_path}/notes.txt")
+
+
+@pytest.mark.slow
+def test_a_lost_connection_keeps_the_results_and_the_next_append_works() -> None:
+    cluster = Cluster()
+    try:
+        with Store.open(cluster.new_url()) as store:
+            store.append_session(SESSION)
+            store.append_run(run("17.1"))
+            cluster.stop(hard=True)
+            with pytest.raises(StoreUnavailable, match="kept in"):
+                store.append_block(block(run("17.1"), 1.0))
+            with pytest.raises(StoreUnavailable, match="kept in"):
+                store.append_run(run("17.2"))
+            with pytest.raises(StoreUnavailable):
+                store.runs()
+            cluster.start()
+            assert store.append_block(block(run("17.2"), 2.0)), "its run goes in before it"
+            assert [report.stored for report in recover(store)] == [True]
+            assert [len(store.blocks(one.id)) for one in store.runs()] == [1, 1]
+    finally:
+        cluster.close()
+
+
+def test_one_connection_that_was_cut_is_not_noticed(cluster: Cluster) -> None:
+    with Store.open(cluster.new_url()) as store:
+        store.append_session(SESSION)
+        cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{store.url.database}'"
+        cluster.execute(cut)
+        assert store.append_run(run("17.1"))
+        cluster.execute(cut)
+        assert [one.id for one in store.runs()] == ["s/17.1"]
+
+
+def test_a_read_only_postgresql_is_a_clear_error(cluster: Cluster) -> None:
+    with Store.open(cluster.new_url()) as store:
+        store.append_session(SESSION)
+        name = store.url.database
+    cluster.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with Store.open(store.url) as store, pytest.raises(StoreUnavailable, match="read-only"):
+        store.append_run(run("17.1"))
+
+
+def test_a_spool_that_cannot_be_taken_stays_and_says_why(store: Store) -> None:
+    path = Spool().keep([block(run("17.1"), 1.0)])
+    (report,) = recover(store)
+    assert "run s/17.1 is not stored" in report.rejected[0].reason
+    assert path.exists()
+
+
+def test_a_killed_process_leaves_half_a_line_which_is_dropped(store: Store) -> None:
+    path = Spool().keep([SESSION, run("17.1"), block(run("17.1"), 1.0)])
+    with path.open("a") as file:
+        file.write('{"block":{"id":"half')
+    assert [report.stored for report in recover(store)] == [True]
+    assert len(store.blocks("s/17.1")) == 1
+
+
+def test_a_program_error_is_not_spooled(store: Store) -> None:
+    with pytest.raises(UnknownSeries):
+        store.append_block(block(run("17.1"), 1.0))
+    assert spooled() == []
+
+
+APPEND_FOR_EVER = textwrap.dedent(
+    """
+    import sys
+    from history.store import Store
+    from tests.history.values import SESSION, block, run
+    with Store.open(sys.argv[1]) as store:
+        store.append_session(SESSION)
+        store.append_run(run("17.1"))
+        number = int(sys.argv[2])
+        while True:
+            number += 1
+            samples = {"point-query": {"qps": tuple(float(at) for at in range(2000))}}
+            store.append_block(block(run("17.1"), float(number), number, samples=samples))
+            print(number, flush=True)
+    """
+)
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_of_an_append_leaves_a_valid_store(url: str) -> None:
+    """Every block that was reported as appended is there, whole; at most one more."""
+    last = 0
+    for round_ in range(4):
+        command = [sys.executable, "-c", APPEND_FOR_EVER, url, str(last)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+        assert process.stdout is not None
+        for line in process.stdout:
+            last = int(line)
+            if last % 10 == round_ + 3:
+                time.sleep(0.003 * round_)
+                os.kill(process.pid, signal.SIGKILL)
+                break
+        rest = [int(line) for line in process.stdout]
+        last = max([last, *rest])
+        process.wait()
+        process.stdout.close()
+        with Store.open(url) as store:
+            numbers = [one.number for one in store.blocks("s/17.1", details=False)]
+            assert numbers[:last] == list(range(1, last + 1))
+            assert len(numbers) <= last + 1
+            assert verify(store).problems == ()
+            last = len(numbers)
