@@ -77,10 +77,7 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset(), most: i
         for move in finding.moves:
             lane = "instructions" if move.key.metric == COUNTED_METRIC else "time"
             narrow = lane == "instructions" and finding.kind == "regression" and finding.unmeasured
-            wanted = (
-                finding.key in asked or issue_key(finding.dbms, finding.line, finding.release, finding.kind) in asked
-            )
-            if finding.tier != "provisional" and not narrow and not wanted:
+            if finding.tier != "provisional" and not narrow and asked.isdisjoint(keys):
                 continue
             suspect = Suspect(
                 move.key.server,

@@ -81,7 +81,7 @@ class Measured:
         self.incomplete += [f"{run}: {why}" for run, why in outcome.skipped.items()]
         self.warnings += outcome.warnings
         if outcome.failed:
-            self.incomplete.append(f"{outcome.failed} blocks failed: {'; '.join(outcome.warnings[-outcome.failed :])}")
+            self.incomplete.append(f"{outcome.failed} blocks failed, the last: {outcome.warnings[-1]}")
         if outcome.stopped:
             self.incomplete.append(outcome.stopped)
 

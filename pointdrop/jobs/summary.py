@@ -11,6 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from history.model import Finding
 
 
+#: Notes shown on a terminal.
+MOST_NOTES = 5
+
+
 class Summary(BaseModel):
     """The outcome of `pointdrop nightly`; its JSON is the command's `--format json`."""
 
@@ -78,7 +82,9 @@ def lines(summary: Summary) -> list[str]:
         rows.append(("issues at", summary.issues_at))
     if summary.site:
         rows.append(("site", str(summary.site / "index.html")))
-    rows += [("note", note) for note in summary.notes]
+    rows += [("note", note) for note in summary.notes[:MOST_NOTES]]
+    if len(summary.notes) > MOST_NOTES:
+        rows.append(("note", f"and {len(summary.notes) - MOST_NOTES} more; --format json has them all"))
     rows += [("not done", reason) for reason in summary.incomplete]
     return [f"{name:<10} {text}" for name, text in rows]
 

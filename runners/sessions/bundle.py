@@ -17,7 +17,7 @@ from runners.sessions.planning import COUNTED_SEED, DATA_SEED, plan_session, tes
 from runners.settings import Benchmark, Profile, Server, Test
 from runners.settings.dbms import RenderedOptions
 from runners.sysbench import count_command, run_command, scripts_digest
-from runners.sysbench.command import SCRIPTS
+from runners.sysbench.scripts import scripts_dir
 
 BUNDLE_SCHEMA = "pointdrop.bundle/1"
 
@@ -72,7 +72,7 @@ def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
         argv = count_command(
             client, test, plan.scale, pid=-1, warmup=test.counted.warmup, events=events, vgdb="vgdb", seed=seed
         )
-    return " ".join(argv).replace("count-pid=-1", "count-pid=PID").replace(str(SCRIPTS), "SCRIPTS")
+    return " ".join(argv).replace("count-pid=-1", "count-pid=PID").replace(str(scripts_dir()), "SCRIPTS")
 
 
 def repeat_plan(run: Run, session: Session, session_id: str, blocks: int | None = None) -> SessionPlan:

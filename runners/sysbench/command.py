@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 
 from runners.engines import Connection
 from runners.settings import Scale, Test
 from runners.settings.benchmarks import OptionValue
+from runners.sysbench.scripts import SCRIPTS, scripts_dir
 
-SCRIPTS = Path(__file__).parent / "lua"
 #: Any family can load data; they all share the tables.
 _PREPARE_SCRIPT = "point_select"
 _AGE_SCRIPT = "update_index"
@@ -28,7 +27,7 @@ _DATA_SEEDS = 1_000_000
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with our scripts where `require` finds them, after nothing of the user's."""
-    return {**base, "LUA_PATH": f"{SCRIPTS}/?.lua;;", "LC_ALL": "C"}
+    return {**base, "LUA_PATH": f"{scripts_dir()}/?.lua;;", "LC_ALL": "C"}
 
 
 def scripts_digest() -> str:
@@ -122,7 +121,7 @@ def _command(client: Connection, script: str, options: Mapping[str, OptionValue]
         "sysbench",
         *_connection(client),
         *(f"--{name}={_text(value)}" for name, value in options.items() if value != ""),
-        str(SCRIPTS / f"{script}.lua"),
+        str(scripts_dir() / f"{script}.lua"),
         command,
     ]
 
