@@ -15,8 +15,10 @@ from detector.commits.segments import Peak, bounds_of, segment_levels
 
 #: Below this many values nothing can be found: a level before, and one after.
 FEWEST_VALUES = 6
-#: A change of a series without percentages (zeros, negatives) is measured against this quantile of |values|.
-LINEAR_SCALE_QUANTILE = 0.5
+#: A series without percentages (zeros, negatives) is measured in medians of |values|, or in this share of the largest.
+SMALLEST_UNIT = 1e-3
+#: Numbers beyond this are taken for no measurement, so that sums of them stay numbers.
+LARGEST_VALUE = 1e300
 #: Half-width of a 95 % interval, in standard errors.
 HALF_WIDTH_95 = 1.96
 #: A move on the log scale is bounded, so that its percentage is a number.
@@ -35,7 +37,7 @@ class CommitSettings:
 
     smallest_change_pct: float = 1.0
     probability: float = 0.5
-    confirm_values: int = 3
+    confirm_values: int = 2
     """A level needs this many values before its change is confirmed; until then it is provisional."""
 
     def __post_init__(self) -> None:
@@ -101,7 +103,7 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     """
     settings = settings or CommitSettings()
     given = np.array(values, dtype=np.float64)  # None becomes NaN
-    present = np.flatnonzero(np.isfinite(given))
+    present = np.flatnonzero(np.abs(given) < LARGEST_VALUE)
     kept: Floats = given[present]
     warnings = []
     if len(kept) < len(given):
@@ -130,8 +132,8 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
 def _linear_unit(values: Floats) -> float:
     """What a percentage of a series with zeros is of: its typical size."""
     sizes = np.abs(values)
-    typical = float(np.quantile(sizes, LINEAR_SCALE_QUANTILE))
-    return typical or float(sizes.max()) or 1.0
+    largest = float(sizes.max())
+    return max(float(np.median(sizes)), largest * SMALLEST_UNIT) or 1.0
 
 
 def _drift(curve: Floats, present: Ints) -> Event:

@@ -45,7 +45,7 @@ AUTOCORRELATION_PRICE = 1.0
 #: They are not tried when neighbouring residuals are less alike than this.
 LEAST_AUTOCORRELATION = 0.05
 #: Stickiness below this does not matter.
-STICKY = 1.05
+STICKY = 1.15
 #: The fewest values a drift needs.
 DRIFT_VALUES = 30
 #: Outliers are clipped at this many residual scales before a curve is drawn through the values.
@@ -101,8 +101,8 @@ def segment(values: Floats, smallest: float, *, least: float, confirm: int) -> S
         return result
     sigma = max(noise.difference_scale(values), NOISE_FLOOR * smallest)
     center = float(np.median(values))
-    scaled = (values - center) / sigma
-    bins = np.rint(np.clip(scaled, -FURTHEST_SIGMA, FURTHEST_SIGMA) * BINS_PER_SIGMA).astype(np.int64)
+    scaled = np.clip((values - center) / sigma, -FURTHEST_SIGMA, FURTHEST_SIGMA)
+    bins = np.rint(scaled * BINS_PER_SIGMA).astype(np.int64)
     grid = level_grid(bins)
     learnt = _learn(scaled, bins, grid)
     verdict = _explain(scaled, bins, grid, learnt, least)
@@ -144,26 +144,52 @@ def _explain(scaled: Floats, bins: Ints, grid: Ints, learnt: _Noise, least: floa
         return _Verdict(jumps, None, 0.0)
 
     clipped = np.clip(residuals, -CLIP * scale, CLIP * scale)
-    phi = 0.0
+    rival = None
     if float(clipped[1:] @ clipped[:-1]) > LEAST_AUTOCORRELATION * float(clipped @ clipped):
-        for candidate in AUTOCORRELATIONS:
-            innovations = noise.learn_density(residuals[1:] - candidate * residuals[:-1])
-            rival: Model = (JUMP, enter, stay, FAR, candidate)
-            rival_evidence, normal, away, weight = forward(bins, grid, density, innovations, MIN_JUMP_BINS, rival)
-            if rival_evidence - AUTOCORRELATION_PRICE > evidence:
-                evidence, phi = rival_evidence - AUTOCORRELATION_PRICE, candidate
-                best = (density, innovations, MIN_JUMP_BINS, rival, normal, away, weight)
+        rival = _autocorrelated(bins, grid, density, residuals, (enter, stay))
+        if rival.evidence - AUTOCORRELATION_PRICE <= evidence:
+            rival = None
     if len(scaled) >= DRIFT_VALUES:
         drift_evidence, curve = drift.drift_evidence(scaled, fit + clipped)
-        if drift_evidence > evidence:
-            return _Verdict(jumps, curve, phi)
-    if phi > 0.0:
-        return _Verdict(backward(bins, grid, *best)[0], None, phi)
+        if drift_evidence > (evidence if rival is None else rival.evidence - AUTOCORRELATION_PRICE):
+            return _Verdict(jumps, curve, 0.0 if rival is None else rival.phi)
+    if rival is not None:
+        # The first residuals come from a segmentation that took what hangs together for steps: learn once more.
+        bounds = bounds_of([peak.at for peak in peaks(rival.jumps(bins, grid), LEARN)], len(scaled))
+        residuals = scaled - fitted(scaled, bounds)
+        rival = _autocorrelated(bins, grid, noise.learn_density(residuals), residuals, (enter, stay))
+        return _Verdict(rival.jumps(bins, grid), None, rival.phi)
     sticky = noise.stickiness(residuals, density)
     if sticky > STICKY:
         tempered: Model = (JUMP, enter, stay, FAR ** (1.0 / sticky), 0.0)
         jumps, _, _ = _posterior(bins, grid, density ** (1.0 / sticky), tempered)
     return _Verdict(jumps, None, 0.0)
+
+
+class _Autocorrelated(NamedTuple):
+    """The likeliest autocorrelation of the noise, and the forward pass with it."""
+
+    evidence: float
+    phi: float
+    densities: tuple[Floats, Floats]
+    model: Model
+    past: tuple[Floats, Floats, Floats]
+
+    def jumps(self, bins: Ints, grid: Ints) -> Floats:
+        return backward(bins, grid, *self.densities, MIN_JUMP_BINS, self.model, *self.past)[0]
+
+
+def _autocorrelated(
+    bins: Ints, grid: Ints, density: Floats, residuals: Floats, excursions: tuple[float, float]
+) -> _Autocorrelated:
+    """The best of `AUTOCORRELATIONS`; `excursions` are the probabilities of entering one and of staying in it."""
+    tried = []
+    for phi in AUTOCORRELATIONS:
+        innovations = noise.learn_density(residuals[1:] - phi * residuals[:-1])
+        model: Model = (JUMP, *excursions, FAR, phi)
+        evidence, *past = forward(bins, grid, density, innovations, MIN_JUMP_BINS, model)
+        tried.append(_Autocorrelated(evidence, phi, (density, innovations), model, (past[0], past[1], past[2])))
+    return max(tried, key=lambda one: one.evidence)
 
 
 def _posterior(bins: Ints, grid: Ints, density: Floats, model: Model) -> tuple[Floats, Floats, float]:

@@ -95,10 +95,11 @@ def test_a_change_below_the_smallest_of_interest_is_none() -> None:
 
 
 def test_a_new_level_is_provisional_before_it_is_confirmed() -> None:
-    values = made(63, steps={60: -0.2})
-    assert [(c.tier) for c in changepoints(values[:62])] == ["provisional"]
-    assert analyse(values[:62]).indices(provisional=True) == [60]
-    assert analyse(values[:62]).indices() == []
+    values = made(62, steps={60: -0.2}, seed=2)
+    assert [c.tier for c in changepoints(values[:61])] == ["provisional"]
+    assert analyse(values[:61]).indices(provisional=True) == [60]
+    assert analyse(values[:61]).indices() == []
+    assert [c.tier for c in changepoints(values, CommitSettings(confirm_values=3))] == ["provisional"]
     assert [(c.index, c.tier) for c in changepoints(values)] == [(60, "confirmed")]
 
 

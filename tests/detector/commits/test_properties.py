@@ -43,8 +43,8 @@ def test_the_unit_does_not_matter(seed: int, unit: float) -> None:
 @settings(max_examples=25, deadline=None)
 def test_a_clear_step_is_found_in_either_direction_of_time(seed: int) -> None:
     values = made(100, seed=seed, steps={40: 0.1})
-    assert all(abs(i - 40) <= 1 for i in analyse(values).indices()[:1])
-    assert [abs(i - 60) <= 1 for i in analyse(values[::-1]).indices()] == [True]
+    assert any(abs(i - 40) <= 1 for i in analyse(values).indices())
+    assert any(abs(i - 60) <= 1 for i in analyse(values[::-1]).indices())
 
 
 @given(seed=st.integers(0, 1000), gap=st.integers(1, 98))
