@@ -78,6 +78,27 @@ def test_counts_of_the_same_release_agree(run: Callable[..., Outcome], make_plan
 
 
 @pytest.mark.slow
+def test_a_server_with_threads_is_counted_by_the_sessions_thread(
+    run: Callable[..., Outcome], make_plan: MakePlan
+) -> None:
+    kept = Kept()
+    tests = ("update-index.range100", "point-query.range100", "insert.range100")
+    outcome = run(
+        make_plan(lane="instructions", dbms="mariadb", releases=("11.4.5",), control="11.4.5", tests=tests, blocks=2),
+        kept,
+    )
+    assert outcome.complete, outcome.warnings
+    for test in tests:
+        first, second = kept.values(test, "insn/o")
+        assert first == pytest.approx(second, rel=0.02), test
+        functions = {cost.function.partition("(")[0] for cost in kept.blocks[0].functions[test]}
+        assert "rec_get_offsets_func" in functions, "names of functions are there"
+        assert not {name for name in functions if "purge" in name}, "background threads are not counted"
+    (plan,) = kept.blocks[0].plans["point-query.range100"]
+    assert "PRIMARY" in plan.text
+
+
+@pytest.mark.slow
 def test_a_killed_session_goes_on_where_it_was(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
     plan = make_plan(blocks=1)
     first = Kept(dies_after=1)
