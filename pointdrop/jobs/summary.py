@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from history.model import Finding
 
-
 #: Notes shown on a terminal.
 MOST_NOTES = 5
 
