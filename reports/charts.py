@@ -24,6 +24,7 @@ HEIGHT_PX = 260
 ROW_PX = {"effects": 17, "compare": 17, "flame": 46, "noise": 30}
 #: x offset of an annotation's or finding's text from its line, in pixels.
 LABEL_DX = 4
+LABEL_LINE_PX = 13
 #: Colours of a function that costs less, the same, and more; dark text is readable on all, in both themes.
 FLAME_COLOURS = ["#6ba8dc", "#e9edf2", "#ea8f52"]
 #: A box narrower than this has no name in it.
@@ -58,14 +59,15 @@ def _names() -> list[alt.Parameter]:
 def _marks() -> list[alt.Chart]:
     """Findings as labelled lines, a style a kind; annotations as dotted lines with the letter of their text.
 
-    A label is a list of lines, so that neighbours start lower instead of lying on each other.
+    A label stands `row` lines down, so that neighbours do not lie on each other.
     """
     layers = []
+    row = alt.ExprRef(f"datum.row * {LABEL_LINE_PX}")
     for kind in ("worse", "better", "other"):
         base = alt.Chart(alt.NamedData("marks")).transform_filter(f"datum.kind === '{kind}'")
         layers.append(base.mark_rule(style=kind, strokeWidth=1.5).encode(x=_x()))
         layers.append(
-            base.mark_text(style=kind, align="left", baseline="top", dx=LABEL_DX, fontWeight="bold").encode(
+            base.mark_text(style=kind, align="left", baseline="top", dx=LABEL_DX, dy=row, fontWeight="bold").encode(
                 x=_x(), y=alt.value(2), text="label:N"
             )
         )

@@ -73,7 +73,7 @@
     if (data.lines) data.seconds = data.lines.flatMap((line) => line.y.map((y, at) => ({ t: at * line.step, v: line.v, y })));
     delete data.lines;
     // no room for words over a narrow chart with many findings: their shapes stay, the words are in the list
-    if (figure.clientWidth < 560 && (data.marks || []).length > 4) for (const mark of data.marks) mark.label = mark.label.at(-1).charAt(0);
+    if (figure.clientWidth < 560 && (data.marks || []).length > 4) for (const mark of data.marks) mark.label = mark.label.charAt(0);
     spec.datasets = { unit: [{ one: 1, zero: 0 }], ...data };
     delete spec.datasets.names;
     await window.vegaEmbed(figure.querySelector(".plot"), spec, {

@@ -28,6 +28,8 @@ ABSENT = "–"
 MAX_SIBLINGS = 12
 #: Labels that fit beside each other over a chart; closer ones stand one line lower.
 LABELS_ACROSS = 14
+#: Releases past which a table is set tighter.
+MANY_COLUMNS = 16
 MAX_LABEL_ROWS = 3
 #: Standard deviations of a series within which a heat cell stays uncoloured.
 QUIET_SIGMAS = 2.0
@@ -113,16 +115,13 @@ def measured_on(points: Sequence[Point], sessions: Mapping[str, Session]) -> lis
 
 
 def stacked(marks: list[dict[str, Any]], releases: int) -> list[dict[str, Any]]:
-    """Labels of neighbouring marks start one line lower each, on a chart of so many releases.
-
-    The lines above are no-break spaces: browsers drop empty ones.
-    """
+    """Labels of neighbouring marks stand one `row` lower each, on a chart of so many releases."""
     marks = sorted(marks, key=lambda mark: mark["p"])
     room = max(0.5, releases / LABELS_ACROSS)
     row = 0
     for i, mark in enumerate(marks):
         row = row + 1 if i and mark["p"] - marks[i - 1]["p"] < room and row < MAX_LABEL_ROWS else 0
-        mark["label"] = ["\N{NO-BREAK SPACE}"] * row + [mark["label"]]
+        mark["row"] = row
     return marks
 
 
@@ -254,6 +253,7 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
         "tests": len({one.key.test for one in series}),
         "releases": len({point.version for one in series for point in one.points}),
         "newest": newest_block(snapshot, key),
+        "many": MANY_COLUMNS,
         "insert": key.benchmark == BENCHMARK,
         "siblings": siblings(key, snapshot),
     }

@@ -13,7 +13,7 @@ import vl_convert
 from reports.charts import KINDS, STYLES, charts_script, specification, vega_script
 
 SCRIPT = (Path(__file__).parents[2] / "reports/assets/site.js").read_text(encoding="utf-8")
-MARK = {"p": 0.5, "label": ["▼ 8.0.28"], "kind": "worse", "text": "withdrawn"}
+MARK = {"p": 0.5, "label": "▼ 8.0.28", "row": 1, "kind": "worse", "text": "withdrawn"}
 DATA: dict[str, dict[str, Any]] = {
     "medians": {"medians": [{"g": "writes", "p": 0, "v": "8.0.27", "r": 1.0}], "marks": [MARK], "notes": [MARK]},
     "steps": {
