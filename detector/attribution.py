@@ -195,6 +195,24 @@ def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: 
     return ""
 
 
+def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
+    """Whether the control release explains less than its share of most moves of `finding` that it can speak about.
+
+    False when it can speak about none. A fix that is back-patched to every line moves all of them on one day; what
+    tells it from a machine that moved is a control that did not.
+    """
+    by_id = {one.key.id: one for one in series}
+    stood, asked = 0, 0
+    for move in finding.moves:
+        shift = control_shift(by_id[move.key.id], finding.previous, finding.release)
+        if shift is None or move.before <= 0 or move.after <= 0:
+            continue
+        step = math.log(move.after / move.before)
+        asked += 1
+        stood += not (shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step))
+    return asked > 0 and stood > asked / 2
+
+
 def attach(
     finding: Finding,
     *,

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from detector.attribution import every_line_moved, origin
+from detector.attribution import control_stood_still, every_line_moved, origin
 from detector.confirmation import confirm
 from detector.drift import drifts, first_ga
 from detector.evidence import of_boundary, of_drift
@@ -249,7 +249,10 @@ def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
         sentence = ""
         if finding.kind in ("regression", "improvement"):
             sentence = every_line_moved(finding, findings, by_dbms[finding.dbms])
-        if sentence:
+        if sentence and control_stood_still(finding, by_dbms[finding.dbms]):
+            evidence = (*finding.evidence, f"{sentence} The control stood still: a change that came to every line.")
+            finding = finding.model_copy(update={"evidence": evidence})
+        elif sentence:
             key = finding_key(finding.dbms, finding.line, finding.release, "environment")
             evidence = (*finding.evidence, sentence)
             finding = finding.model_copy(

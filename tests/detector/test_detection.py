@@ -175,6 +175,18 @@ def test_every_line_moved_in_the_same_sessions() -> None:
     assert any("Every line measured in these sessions moved: 15, 16, 17." in s for s in findings[0].evidence)
 
 
+def test_a_fix_that_is_back_patched_to_every_line_is_the_product_when_the_control_stands_still() -> None:
+    shared = [f"day-{r}" for r in range(RELEASES)]
+    made = [
+        one.model_copy(update={"control": dict.fromkeys(shared, (1000.0 if one.key.metric == "qps" else 50.0,))})
+        for seed, line in enumerate(("15", "16", "17"))
+        for one in suite(drop=0.08, seed=seed, line=line, sessions=shared)
+    ]
+    findings = detect(made)
+    assert [(finding.kind, finding.cause) for finding in findings] == [("regression", "product")] * 3
+    assert any("a change that came to every line" in sentence for sentence in findings[0].evidence)
+
+
 def test_one_noisy_block_in_a_short_line_is_no_regression() -> None:
     rng = np.random.default_rng(3)
     made = []
