@@ -45,7 +45,7 @@ AUTOCORRELATION_PRICE = 1.0
 #: They are not tried when neighbouring residuals are less alike than this.
 LEAST_AUTOCORRELATION = 0.05
 #: Stickiness below this does not matter.
-STICKY = 1.15
+STICKY = 1.08
 #: The fewest values a drift needs.
 DRIFT_VALUES = 30
 #: Outliers are clipped at this many residual scales before a curve is drawn through the values.
