@@ -7,17 +7,17 @@ read later agrees with it, and no transaction stays open between two series.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import date
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, or_, select
 
 from history import schema
 from history.database import reading
-from history.model import MAJORS, Better, BlockValue, Point, Series, SeriesKey
+from history.layout import Layout, Ran
+from history.model import MAJORS, Better, Series, SeriesKey
 from history.reading import LineKey, counts, joined, lines, releases
 from history.versions import version_key
 
@@ -31,20 +31,6 @@ NAMED_BLOCKS = 400
 
 #: (series, block, value), as the driver gives them.
 Read = tuple[int, int, float]
-
-
-class Ran(NamedTuple):
-    """A block that counts, as its values see it."""
-
-    pk: int
-    block_id: str
-    version: str
-    line: str
-    lane: str
-    session_id: str
-    host: str
-    epoch: str
-    control: str
 
 
 class SeriesRow(NamedTuple):
@@ -63,13 +49,7 @@ class Line(NamedTuple):
     """Everything about one line but its values."""
 
     key: LineKey
-    blocks: dict[int, Ran]
-    """By number, in an order that does not depend on the order of arrival."""
-    controls: dict[int, Ran]
-    """Blocks of the control releases of the sessions in `blocks`; some may be in `blocks` too."""
-    control_rank: Mapping[int, int]
-    position: Mapping[str, int]
-    released: Mapping[str, date | None]
+    layout: Layout
     rows: list[SeriesRow]
 
 
@@ -88,20 +68,19 @@ def read_series(engine: Engine, wanted: dict[str, str | None], until: str | None
 def describe(connection: Connection, key: LineKey, test: str | None, metric: str | None, until: str | None) -> Line:
     """The blocks, releases and series of a line; of `majors`, those of the newest release of each line."""
     dbms, name = key[0], key[1]
-    place = _blocks(connection, key)
+    place = kept = _blocks(connection, key)
+    order_of = {version: version_key(dbms, version) for version in {one.version for one in place.values()}}
     if until is not None:
         last = version_key(dbms, until)
-        kept = {pk: one for pk, one in place.items() if version_key(dbms, one.version) <= last}
-    else:
-        kept = place
+        kept = {pk: one for pk, one in place.items() if order_of[one.version] <= last}
     known = releases(connection, dbms)
     if name == MAJORS:
         newest: dict[tuple[str, str], str] = {}
         for one in kept.values():
             spot = (one.line, one.lane)
-            newest[spot] = max(newest.get(spot, one.version), one.version, key=lambda text: version_key(dbms, text))
+            newest[spot] = max(newest.get(spot, one.version), one.version, key=order_of.__getitem__)
         kept = {pk: one for pk, one in kept.items() if newest[one.line, one.lane] == one.version}
-        order = sorted({one.version for one in kept.values()}, key=lambda text: version_key(dbms, text))
+        order = sorted({one.version for one in kept.values()}, key=order_of.__getitem__)
     else:
         kept = {pk: one for pk, one in kept.items() if one.line == name}
         order = [one.version for one in known if one.line == name]
@@ -109,20 +88,14 @@ def describe(connection: Connection, key: LineKey, test: str | None, metric: str
     sessions = {one.session_id for one in kept.values()}
     controls = {pk: one for pk, one in place.items() if one.version == one.control and one.session_id in sessions}
     of_lines = {one.line for one in (*kept.values(), *controls.values())}
-    return Line(
-        key,
-        kept,
-        controls,
-        {pk: number for number, pk in enumerate(controls)},
-        {version: position for position, version in enumerate(order)},
-        {one.version: one.released for one in known},
-        _rows(connection, key, of_lines, test, metric),
-    )
+    position = {version: at for at, version in enumerate(order)}
+    layout = Layout(kept, controls, position, {one.version: one.released for one in known})
+    return Line(key, layout, _rows(connection, key, of_lines, test, metric))
 
 
 def _blocks(connection: Connection, key: LineKey) -> dict[int, Ran]:
-    """Blocks that count, of all lines of a place, in the order of their sessions and starts."""
-    dbms, _, server, config, benchmark = key
+    """Blocks that count, of a line and of the controls, in the order of sessions and starts; of `majors`, all."""
+    dbms, line, server, config, benchmark = key
     block, run, session, release = schema.block.c, schema.run.c, schema.session.c, schema.release.c
     query = (
         select(
@@ -152,6 +125,8 @@ def _blocks(connection: Connection, key: LineKey) -> dict[int, Ran]:
             run.benchmark == benchmark,
         )
     )
+    if line != MAJORS:
+        query = query.where(or_(release.line == line, release.version == session.control))
     # Sorted here, since two databases may compare texts in two ways.
     found = sorted(connection.execute(query), key=lambda row: (row[-2], row[5], row[-1], row[1]))
     return {row[0]: Ran(*row[:-2]) for row in found}
@@ -188,19 +163,18 @@ def _batches(rows: Iterable[SeriesRow]) -> Iterator[list[list[SeriesRow]]]:
 
 
 def _values(engine: Engine, line: Line) -> Iterator[Series]:
-    if not line.blocks:
+    layout, own = line.layout, line.key[1]
+    if not layout.blocks:
         return
-    own = line.key[1]
-    order = _Order(line)
     for batch in _batches(line.rows):
         here = [row.pk for rows in batch for row in rows if own in (MAJORS, row.line)]
         there = [row.pk for rows in batch for row in rows if own not in (MAJORS, row.line)]
         with reading(engine) as connection:
-            values = _read(connection, here, line.blocks.keys() | line.controls.keys(), few=own == MAJORS)
-            values |= _read(connection, there, line.controls.keys(), few=True)
+            values = _read(connection, here, layout.blocks.keys() | layout.controls.keys(), few=own == MAJORS)
+            values |= _read(connection, there, layout.controls.keys(), few=True)
         for rows in batch:
             found = [one for row in rows for one in values.get(row.pk, ())]
-            if one := _series(line, order, rows[-1], found):
+            if one := _series(line, rows[-1], found):
                 yield one
 
 
@@ -226,34 +200,12 @@ def _numbers(pks: Iterable[int]) -> str:
     return ",".join(str(int(pk)) for pk in pks)
 
 
-class _Order:
-    """The line's blocks by rank: what is the same for every series, worked out once."""
-
-    def __init__(self, line: Line) -> None:
-        self.rank = {pk: number for number, pk in enumerate(line.blocks)}
-        blocks = line.blocks.values()
-        self.versions = sorted({one.version for one in blocks}, key=line.position.__getitem__)
-        place = {version: number for number, version in enumerate(self.versions)}
-        self.place = [place[one.version] for one in blocks]
-        """By rank: where the block's release stands in `versions`."""
-        self.names = [(one.block_id, one.session_id, one.host, one.epoch) for one in blocks]
-        """By rank: a BlockValue without its value."""
-
-
-def _series(line: Line, order: _Order, newest: SeriesRow, found: list[Read]) -> Series | None:
-    """One series, or None when no block of the line has a value of it. Group, unit and direction are the newest.
-
-    Values come from the store, where they were checked, so nothing is checked again here: this is the hot path.
-    """
-    rank, place, names = order.rank, order.place, order.names
-    points: list[list[BlockValue]] = [[] for _ in order.versions]
-    make = tuple.__new__
-    any_value = False
-    for at, value in sorted([(rank[block], value) for _, block, value in found if block in rank]):
-        any_value = True
-        points[place[at]].append(make(BlockValue, (value, *names[at])))
-    if not any_value:
+def _series(line: Line, newest: SeriesRow, found: list[Read]) -> Series | None:
+    """One series, or None when no block of the line has a value of it. Group, unit and direction are the newest."""
+    arrangement = line.layout.arrangement(tuple([one[1] for one in found]))
+    if not arrangement.releases:
         return None
+    values = [one[2] for one in found]
     dbms, name, server, config, benchmark = line.key
     key = SeriesKey(
         dbms=dbms, line=name, server=server, config=config, benchmark=benchmark, test=newest.test, metric=newest.metric
@@ -263,27 +215,6 @@ def _series(line: Line, order: _Order, newest: SeriesRow, found: list[Read]) -> 
         group=newest.group,
         unit=newest.unit,
         better=newest.better,
-        points=tuple(
-            Point.model_construct(
-                version=version,
-                position=line.position[version],
-                values=tuple(values),
-                released=line.released.get(version),
-            )
-            for version, values in zip(order.versions, points, strict=True)
-            if values
-        ),
-        control=_control(line, points, found),
+        points=line.layout.points(arrangement, values),
+        control={session: at(values) for session, at in arrangement.control.items()},
     )
-
-
-def _control(line: Line, points: list[list[BlockValue]], found: list[Read]) -> dict[str, tuple[float, ...]]:
-    """Values of the control release by session, for sessions that are in the series."""
-    control: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    if not line.controls:
-        return {}
-    for _, block, value in found:
-        if block in line.controls:
-            control[line.controls[block].session_id].append((line.control_rank[block], value))
-    met = {one.session_id for values in points for one in values}
-    return {name: tuple(value for _, value in sorted(control[name])) for name in sorted(control) if name in met}

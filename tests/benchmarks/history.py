@@ -20,7 +20,7 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -29,8 +29,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
+from sqlalchemy import Connection
 
 from history.database import sqlite_path
+from history.interchange import Record
 from history.model import (
     Block,
     Finding,
@@ -43,6 +45,7 @@ from history.model import (
     Session,
 )
 from history.store import Store
+from history.writing import Known, insert_measurements
 from tests.history.postgres import Cluster
 
 #: One block: 42 tests with 12 metrics, rounded.
@@ -57,7 +60,7 @@ DAY = datetime(2026, 1, 5, tzinfo=UTC)
 FINDINGS, MOVES = 40, 60
 
 
-def night(number: int) -> tuple[list[Session | Run], list[Block]]:
+def night(number: int, *, empty: bool = False) -> tuple[list[Session | Run], list[Block]]:
     """The records of one night: a new release of every line."""
     random = Random(number)
     started = DAY + timedelta(days=number)
@@ -74,7 +77,7 @@ def night(number: int) -> tuple[list[Session | Run], list[Block]]:
                 Measurement(
                     test=f"test-{test}", group="writes", metric=f"metric-{metric}", value=random.gauss(1000, 10)
                 )
-                for test in range(TESTS)
+                for test in range(0 if empty else TESTS)
                 for metric in range(METRICS)
             )
             name = f"{run.id}/{index}"
@@ -111,6 +114,31 @@ def detection() -> list[Finding]:
         )
         for number in range(1, FINDINGS + 1)
     ]
+
+
+def fill(store: Store, nights: int) -> None:
+    """The first night through the store; of the others the sessions, runs and blocks, and their values in bulk.
+
+    Values that nobody asks back one by one need no digest, and ten million of them would take their time.
+    """
+    append(store, 0)
+    series = [row[0] for row in _query(store, "SELECT pk FROM series ORDER BY pk")]
+    for number in range(1, nights):
+        parents, blocks = night(number, empty=True)
+
+        def put(connection: Connection, known: Known, records: Sequence[Record] = (*parents, *blocks)) -> None:
+            for one in records:
+                store.put(connection, known, one)
+            random, insert = Random(1), insert_measurements
+            names = ",".join(f"'{one.id}'" for one in records if isinstance(one, Block))
+            pks = connection.exec_driver_sql(f"SELECT pk FROM block WHERE id IN ({names}) ORDER BY pk").scalars().all()
+            for at, pk in enumerate(pks):
+                of_line = series[at // BLOCKS_A_LINE * BLOCK :][:BLOCK]
+                insert(connection, [(one, pk, random.gauss(1000, 10), None, None) for one in of_line])
+
+        store.transact(put)
+        print(f"\r{number + 1} of {nights} nights", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
 
 
 class Bare:
@@ -207,10 +235,7 @@ def measure(url: str, measurements: int, scratch: Path) -> dict[str, float]:
     nights = max(measurements // NIGHT, 1)
     with Store.open(url) as store:
         began = time.perf_counter()
-        for number in range(nights):
-            append(store, number)
-            print(f"\r{number + 1} of {nights} nights", end="", file=sys.stderr, flush=True)
-        print(file=sys.stderr)
+        fill(store, nights)
         found["fill_s"] = time.perf_counter() - began
         found["measurements"] = nights * NIGHT
         for _ in range(3):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from history.errors import ConflictingRecord, UnknownSeries
-from history.model import Block, Fingerprint, Measurement, Release, Run, Session
+from history.model import Block, Fingerprint, Measurement, Release, Run, Series, Session
 from history.store import Store
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -92,3 +93,15 @@ def test_the_first_pin_wins(store: Store) -> None:
     store.append_session(SESSION)
     with pytest.raises(ConflictingRecord, match="changed after it was pinned"):
         store.append_run(run("17.1").model_copy(update={"release": pinned.model_copy(update={"digest": "cd"})}))
+
+
+def test_series_are_like_those_made_by_hand(store: Store) -> None:
+    """They are put together without checks; they must be equal, printable, dumped and unchangeable all the same."""
+    fill(store, {"17.2": 1.5, "17.10": 2.5})
+    for one in store.series():
+        again = Series.model_validate_json(one.model_dump_json())
+        assert (again, repr(again), again.model_copy()) == (one, repr(one), one)
+        point = one.points[0]
+        assert point.model_copy(update={"position": 7}).position == 7
+        with pytest.raises(ValidationError):
+            point.position = 7  # type: ignore[misc]

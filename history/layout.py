@@ -1,0 +1,132 @@
+"""How the values of a series fall into releases and sessions. Pure.
+
+The series of a line mostly have values of the same blocks, so the arrangement of those blocks is worked out once and
+applied to each series. Values come from the store, where they were checked, and are not checked again: a history
+holds millions, and this is where loading it spends its time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from functools import lru_cache, partial
+from operator import itemgetter
+from typing import NamedTuple
+
+from history.model import BlockValue, Point
+
+#: Arrangements kept: a line has one or two a lane, and a few more where tests came or went.
+ARRANGEMENTS = 64
+
+_block_value: Callable[[tuple[float, str, str, str, str]], BlockValue] = partial(tuple.__new__, BlockValue)
+
+
+def _point(version: str, position: int, values: tuple[BlockValue, ...], released: date | None) -> Point:
+    """`Point.model_construct`, at a third of its price: a line has as many points as tests times releases."""
+    one = Point.__new__(Point)
+    fields = {"version": version, "position": position, "values": values, "released": released}
+    object.__setattr__(one, "__dict__", fields)
+    object.__setattr__(one, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(one, "__pydantic_extra__", None)
+    object.__setattr__(one, "__pydantic_private__", None)
+    return one
+
+
+class Ran(NamedTuple):
+    """A block that counts, as its values see it."""
+
+    pk: int
+    block_id: str
+    version: str
+    line: str
+    lane: str
+    session_id: str
+    host: str
+    epoch: str
+    control: str
+
+    @property
+    def names(self) -> tuple[str, str, str, str]:
+        """A BlockValue without its value."""
+        return (self.block_id, self.session_id, self.host, self.epoch)
+
+
+class _Release(NamedTuple):
+    """One release in one arrangement: which of the values are its own, and whose they are."""
+
+    version: str
+    position: int
+    released: date | None
+    at: Callable[[Sequence[float]], tuple[float, ...]]
+    names: tuple[tuple[str, ...], ...]
+    """Blocks, sessions, hosts and epochs, each in the order of the values."""
+
+
+class Arrangement(NamedTuple):
+    """Where each of a series' values goes."""
+
+    releases: list[_Release]
+    """In the order of the line."""
+    control: dict[str, Callable[[Sequence[float]], tuple[float, ...]]]
+    """By session, for the sessions that are in `releases`."""
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[float]], tuple[float, ...]]:
+    """A function that picks the values at `places`, always as a tuple."""
+    if len(places) == 1:
+        (only,) = places
+        return lambda values: (values[only],)
+    return itemgetter(*places)
+
+
+class Layout:
+    """The blocks of a line and of its controls, in an order that does not depend on the order of arrival."""
+
+    def __init__(
+        self,
+        blocks: Mapping[int, Ran],
+        controls: Mapping[int, Ran],
+        position: Mapping[str, int],
+        released: Mapping[str, date | None],
+    ) -> None:
+        self.blocks = blocks
+        self.controls = controls
+        self.position = position
+        self.released = released
+        self._rank = {pk: number for number, pk in enumerate({**blocks, **controls})}
+        self.arrangement = lru_cache(ARRANGEMENTS)(self._arrangement)
+
+    def _arrangement(self, pks: tuple[int, ...]) -> Arrangement:
+        """For values of the blocks `pks`; those of other lines and of blocks that do not count are left out."""
+        order = sorted((self._rank[pk], at, pk) for at, pk in enumerate(pks) if pk in self._rank)
+        own: dict[str, list[tuple[int, Ran]]] = defaultdict(list)
+        control: dict[str, list[int]] = defaultdict(list)
+        for _, at, pk in order:
+            if pk in self.blocks:
+                own[self.blocks[pk].version].append((at, self.blocks[pk]))
+            if pk in self.controls:
+                control[self.controls[pk].session_id].append(at)
+        releases = [
+            _Release(
+                version,
+                self.position[version],
+                self.released.get(version),
+                _picker([at for at, _ in own[version]]),
+                tuple(
+                    zip(*((one.block_id, one.session_id, one.host, one.epoch) for _, one in own[version]), strict=True)
+                ),
+            )
+            for version in sorted(own, key=self.position.__getitem__)
+        ]
+        met = {one.session_id for blocks in own.values() for _, one in blocks}
+        return Arrangement(releases, {name: _picker(control[name]) for name in sorted(control) if name in met})
+
+    def points(self, arrangement: Arrangement, values: Sequence[float]) -> tuple[Point, ...]:
+        """The points of one series."""
+        return tuple(
+            [
+                _point(version, place, tuple(map(_block_value, zip(at(values), *names, strict=True))), released)
+                for version, place, released, at, names in arrangement.releases
+            ]
+        )
