@@ -6,6 +6,7 @@ the session and run of every block in it, so it can be imported into any history
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Sequence
@@ -47,6 +48,8 @@ class Spool:
             new = [one for one in records if (type(one).__name__, one.id) not in held]
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not _is_ours(folder):
+                    raise PermissionError(errno.EPERM, "the directory belongs to somebody else")
                 self._write(path, [line_of_record(one) for one in new])
             except OSError as error:
                 problems.append(f"{path}: {error.strerror or error}")
@@ -66,12 +69,20 @@ class Spool:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError:
-            if path.exists():
+            if not before:
+                path.unlink(missing_ok=True)
+            elif path.exists():
                 os.truncate(path, before)
             raise
 
 
+def _is_ours(folder: Path) -> bool:
+    """The temporary directory is everybody's: what another account put there is not ours to write to or to read."""
+    return not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+
+
 def spooled(dirs: Sequence[Path] | None = None) -> list[Path]:
     """Files that wait to be recovered, oldest first."""
-    found = [path for folder in dirs or spool_dirs() for path in folder.glob(f"*{SUFFIX}")]
+    folders = [folder for folder in dirs or spool_dirs() if folder.is_dir() and _is_ours(folder)]
+    found = [path for folder in folders for path in folder.glob(f"*{SUFFIX}")]
     return sorted(found, key=lambda path: path.name)

@@ -73,6 +73,34 @@ def test_a_disk_that_is_full_for_the_spool_too_uses_the_temporary_directory(
         Spool([Path("/dev/full/a"), Path("/dev/full/b")]).keep([SESSION])
 
 
+def test_a_spool_of_somebody_else_is_neither_written_nor_read(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "x.jsonl").write_text("{}\n")
+    (tmp_path / "link").symlink_to(tmp_path / "theirs")
+    with pytest.raises(StoreUnavailable, match="belongs to somebody else"):
+        Spool([tmp_path / "link"]).keep([SESSION])
+    assert spooled([tmp_path / "link"]) == []
+
+
+def test_a_write_that_failed_half_way_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    spool = Spool([tmp_path / "spool"])
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(StoreUnavailable, match="No space left"):
+            spool.keep([SESSION])
+    assert spooled([tmp_path / "spool"]) == []
+    path = spool.keep([SESSION])
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(StoreUnavailable):
+            spool.keep([run("17.1")])
+    spool.keep([run("17.1")])
+    assert len(path.read_text().splitlines()) == 3
+
+
 def test_a_read_only_database_is_a_clear_error(tmp_path: Path) -> None:
     """SQLite's own switch, since tests may run as root, who may write everywhere."""
     path = tmp_path / "history.db"
