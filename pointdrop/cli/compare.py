@@ -34,7 +34,9 @@ def compare(
     profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
     budget_minutes: Annotated[float, typer.Option(help="No round is begun after so many minutes.")] = 30.0,
     rounds: Annotated[int, typer.Option(min=1, help="At most so many rounds of fresh servers.")] = 6,
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Build inside bubblewrap: patches of strangers.")] = False,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Build and run inside bubblewrap: patches of strangers.")
+    ] = False,
     format: Annotated[
         Literal["text", "json", "markdown", "junit"], typer.Option(help="Of the report on standard output.")
     ] = "text",
@@ -82,6 +84,7 @@ def compare(
             budget_minutes=budget_minutes,
             most_rounds=rounds,
             seed=seed,
+            sandbox=sandbox,
             on_event=reporter.on_event,
         )
         report = compare_sides(job)

@@ -97,6 +97,8 @@ class Comparing:
     budget_minutes: float
     most_rounds: int
     seed: int
+    sandbox: bool = False
+    """Run the servers of both sides inside bubblewrap."""
     on_event: Callable[[Event], None] = lambda event: None
     keep: Callable[[Session, Run, Block], None] = lambda session, run, block: None
 
@@ -169,7 +171,7 @@ def compare_sides(job: Comparing) -> CompareReport:
 
         outcome = run_session(
             plan, shelf, sink, configs=job.configs, state=job.state, on_event=job.on_event,
-            budget_s=max(left, 0.0) if rounds else None,
+            budget_s=max(left, 0.0) if rounds else None, sandbox=job.sandbox,
         )  # fmt: skip
         rounds += 1
         warnings += outcome.warnings

@@ -158,13 +158,16 @@ class Builder:
             "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(into.parent), "CCACHE_NOHASHDIR": "1",
             "DESTDIR": str(stage), **self.recipe.environment,
         }  # fmt: skip
+        if self._sandbox:
+            # What a stranger's build put there would be linked into other people's builds.
+            environment |= {"CCACHE_READONLY": "1", "CCACHE_TEMPDIR": "/tmp"}
         log = self._state / "builds" / f"{prefix.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:
             for command, directory in commands:
                 if self._sandbox:
                     command = sandboxed(
-                        command, writable=[into.parent, cache], directory=directory, environment=environment
+                        command, writable=[into.parent], readable=[cache], directory=directory, environment=environment
                     )
                 out.write(f"$ {' '.join(command)}\n".encode())
                 out.flush()

@@ -253,7 +253,7 @@ class Catalogue:
             raise UnknownRelease(f"source {source!r} of {dbms} is no git repository, so nothing of it can be built")
         settings = settings.model_copy(update={"url": repository or settings.url})
         opened = open_source(settings, self._folder(dbms), self.cache.root, patch, sandbox)
-        return self._build(dbms, opened, Offer("", ref), source, patch)
+        return self._build(dbms, opened, Offer("", ref), source, patch, sandbox)
 
     def build_tree(
         self, dbms: str, folder: Path, *, recipe: str | None = None, patch: Path | None = None, sandbox: bool = False
@@ -261,19 +261,21 @@ class Catalogue:
         """A source tree as it is, uncommitted changes too, with `patch` applied: `17.2+t5dc0a1...`."""
         recipe = recipe or next((one.recipe for one in self.manifest(dbms).source if isinstance(one, GitSettings)), "")
         builder = builder_for(recipe, self._folder(dbms), self.cache.root, patch, sandbox)
-        return self._build(dbms, TreeSource(folder, builder), Offer("", str(folder)), "tree", patch)
+        return self._build(dbms, TreeSource(folder, builder), Offer("", str(folder)), "tree", patch, sandbox)
 
     def adopt(self, dbms: str, prefix: Path) -> Installed:
         """A DBMS that is installed below `prefix` already, copied: `17.2+l80b1...`."""
         opened = LocalSource(LocalSettings(name="local", kind="local", prefix=str(prefix)))
         return self._build(dbms, opened, Offer("", str(prefix)), "local", None)
 
-    def _build(self, dbms: str, source: Source, offer: Offer, build: str, patch: Path | None) -> Installed:
+    def _build(
+        self, dbms: str, source: Source, offer: Offer, build: str, patch: Path | None, sandbox: bool = False
+    ) -> Installed:
         def name(download: Download, tree: Path) -> Release:
             kind, _, digest = download.upstream.partition(":")
             mark = {"git": "g"}.get(kind, "l" if build == "local" else "t")
             patched = f".p{hashlib.sha256(patch.read_bytes()).hexdigest()[:MARK_DIGITS]}" if patch else ""
-            base = installed_version(tree)
+            base = installed_version(tree, sandbox)
             return Release(
                 dbms=dbms,
                 version=f"{base}+{mark}{digest[:MARK_DIGITS]}{patched}",

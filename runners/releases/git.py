@@ -95,7 +95,11 @@ class GitSource:
         ]
         if len(entry) < 3 or entry[1] != "commit" or not names:
             raise SourceUnavailable(f"{self._settings.url} has no submodule {path!r} at {commit}")
-        return settings[f"{names[0]}.url"], entry[2]
+        url = settings[f"{names[0]}.url"]
+        if self._settings.url.startswith("https://") and not url.startswith("https://"):
+            # A patch could name a directory of this machine.
+            raise Unverifiable(f"submodule {path!r} at {commit} comes from {url!r}; only https:// is fetched")
+        return url, entry[2]
 
     def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         with self._builder.source_tree(into) as source:

@@ -11,25 +11,35 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from runners.engines.account import server_account
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
 from runners.releases.errors import SourceUnavailable
 from runners.releases.installed import PROGRAM_DIRECTORIES
+from runners.releases.sandbox import sandboxed
 from runners.releases.sources import Download, LocalSettings, Offer, Part, part_of
 
 #: Programs that say which version a prefix holds.
 SERVERS = ("postgres", "mariadbd", "mysqld")
 VERSION_SECONDS = 60
+PLAIN = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 #: 1980-01-01, seconds since 1970: the time of change of every packed file. To `make`, files of one age are up to date.
 ONE_TIME = 315_532_800
 
 
-def installed_version(prefix: Path) -> str:
-    """What the server below `prefix` calls itself; SourceUnavailable when there is none or it does not start."""
+def installed_version(prefix: Path, sandbox: bool = False) -> str:
+    """What the server below `prefix` calls itself, asked inside a sandbox where it is not trusted.
+
+    SourceUnavailable when there is none or it does not start.
+    """
     for directory in PROGRAM_DIRECTORIES:
         for name in SERVERS:
             for program in prefix.glob(f"{directory}/{name}" if directory != "." else name):
                 command = [str(program), *(["--no-defaults"] if name != "postgres" else []), "--version"]
+                if sandbox:
+                    command = server_account().command(
+                        sandboxed(command, writable=(), readable=(prefix,), directory=prefix, environment=PLAIN)
+                    )
                 done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
                 if found := re.search(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)", done.stdout.partition(" ")[2]):
                     return found[0]

@@ -76,6 +76,7 @@ class _Bench:
     metrics: dict[str, Metric]
     state: Path
     on_event: Callable[[Event], None]
+    sandbox: bool = False
     stop: Flag = field(default_factory=Flag)
     lock: Lock = field(default_factory=Lock)
     slots: deque[int] = field(default_factory=deque)
@@ -96,7 +97,7 @@ class _Bench:
         try:
             directory = self.state / "servers" / f"slot-{slot}"
             directory.parent.mkdir(parents=True, exist_ok=True)
-            engine = engine_for(installed, self.options[run.id], directory, state=self.state)
+            engine = engine_for(installed, self.options[run.id], directory, state=self.state, sandbox=self.sandbox)
             with engine:
                 self.engines[slot] = engine
                 yield engine
@@ -120,12 +121,13 @@ def run_session(
     budget_s: float | None = None,
     workers: int | None = None,
     host_lock: Path = HOST_LOCK,
+    sandbox: bool = False,
 ) -> Outcome:
     """Measure every block of `plan` that is not in `finished`; `sink` gets each one as it ends, in this thread.
 
     `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end before
     `deadline` or within `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the
-    blocks under way and is passed on.
+    blocks under way and is passed on. With `sandbox` every program of the releases runs inside bubblewrap.
 
     Raises HostBusy when another session measures on this host, HostChanged when the machine is no longer what it was
     when a resumed session began, BadSettings when a config is wrong.
@@ -141,7 +143,9 @@ def run_session(
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
     at_once = max(1, workers or os.cpu_count() or 1) if plan.lane == "instructions" else 1
-    bench = _Bench(plan, catalogue, options, load_metrics(configs), state, on_event, slots=deque(range(at_once)))
+    bench = _Bench(
+        plan, catalogue, options, load_metrics(configs), state, on_event, sandbox, slots=deque(range(at_once))
+    )
     with _only_session(host_lock):
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
