@@ -18,6 +18,7 @@ COMMANDS: tuple[str, ...] = (
     "bench",
     "bisect",
     "compare",
+    "patches",
     "releases",
     "history",
     "sync",

@@ -1,0 +1,176 @@
+"""`pointdrop patch`: patches in pull requests, in the three steps of the workflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+group = typer.Typer(help="Patches in pull requests: who may ask, measuring in a sandbox, one comment and a check.")
+
+Head = Annotated[str, typer.Option("--head", help="The full SHA of the patch.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="patch", no_args_is_help=True)
+
+
+@group.command("gate")
+def gate_command(
+    event: Annotated[Path, typer.Option("--event", envvar="GITHUB_EVENT_PATH", help="The event, as JSON.")],
+    servers: Annotated[str, typer.Option(help="Servers that may be asked for, the default first.")] = "small,medium",
+    github_output: Annotated[
+        Path | None, typer.Option("--github-output", help="Append pr, base, head and server to this file of a step.")
+    ] = None,
+) -> None:
+    """Check that a `/bench [SERVER] [SHA]` comes from somebody who may write, and fix the commits.
+
+    Asks GitHub (GITHUB_TOKEN, GITHUB_REPOSITORY) for the permission and for the pull request. Exit code 1 when refused.
+    """
+    import json
+    import os
+
+    from alerts import load_settings
+    from alerts.trackers.access import account_from
+    from pointdrop.jobs.patches import gate
+    from pointdrop.paths import configs_dir
+
+    account = account_from(os.environ, load_settings(configs_dir() / "alerts.toml").github)
+    data = json.loads(event.read_text(encoding="utf-8"))
+    names = [name.strip() for name in servers.split(",") if name.strip()]
+    request = gate(data, account.github, account.repository, names)
+    typer.echo(request.model_dump_json())
+    if github_output:
+        with github_output.open("a", encoding="utf-8") as file:
+            file.writelines(f"{key}={value}\n" for key, value in request.model_dump().items())
+
+
+@group.command("run")
+def run_command(
+    base: Annotated[str, typer.Option("--base", help="The full SHA the patch is compared with.")],
+    head: Head,
+    out: Annotated[Path, typer.Option("--out", help="Directory that gets result.json.")],
+    repository: Annotated[str, typer.Option(help="Where both commits can be fetched.")] = "",
+    dbms: Annotated[str, typer.Option(help="What the repository builds.")] = "postgres",
+    server: Annotated[str, typer.Option(help="Server class, for scale and memory.")] = "local",
+    lane: Annotated[Literal["instructions", "time"], typer.Option(help="As in `compare`.")] = "instructions",
+    profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
+    tests: Annotated[str, typer.Option(help="A set of sysbench tests, or tests, comma-separated.")] = "local",
+    budget_minutes: Annotated[float, typer.Option(help="No round is begun after so many minutes.")] = 120.0,
+    rounds: Annotated[int, typer.Option(min=1, help="At most so many rounds of fresh servers.")] = 6,
+    summary: Annotated[
+        Path | None, typer.Option("--summary", help="Append the report as Markdown to this file.")
+    ] = None,
+    github_output: Annotated[
+        Path | None, typer.Option("--github-output", help="Append result and verdict to this file of a step.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Build both commits and compare them, everything of theirs inside bubblewrap.
+
+    Sources are fetched by SHA into a bare mirror and unpacked from `git archive`, so nothing of a commit runs outside
+    the sandbox. Needs no token. Exit code 4 when it stopped before all was clear; the result is written all the same.
+    """
+    from pointdrop.cli.compare import pick_profile
+    from pointdrop.cli.progress import Reporter
+    from pointdrop.jobs.compare import Comparing, compare_sides
+    from pointdrop.jobs.compare_views import markdown
+    from pointdrop.jobs.patches import FULL_SHA, PatchResult, ResultReport, shown
+    from pointdrop.jobs.sides import Side
+    from pointdrop.paths import configs_dir, state_dir
+    from runners.releases import Catalogue
+    from runners.settings import load_benchmark, load_server
+    from runners.settings.metrics import load_metrics
+
+    for sha in (base, head):
+        if not FULL_SHA.fullmatch(sha):
+            raise typer.BadParameter(f"{sha!r} is no full SHA")
+    configs, state = configs_dir(), state_dir()
+    benchmark = load_benchmark("sysbench", configs)
+    with Reporter(quiet) as reporter:
+        catalogue = Catalogue(configs, state)
+        sides = []
+        for sha in (base, head):
+            reporter.say(f"building {dbms} {sha} in the sandbox")
+            built = catalogue.build_commit(dbms, sha, repository=repository or None, sandbox=True)
+            sides.append((Side(dbms, "git", sha, None, "default"), built))
+        report = compare_sides(
+            Comparing(
+                base=sides[0],
+                candidate=sides[1],
+                server=load_server(server, configs),
+                benchmark=benchmark,
+                tests=benchmark.select(tests if tests in (*benchmark.sets, "all") else tuple(tests.split(","))),
+                profile=pick_profile(profile, lane, configs),
+                metrics=load_metrics(configs),
+                configs=configs,
+                state=state,
+                budget_minutes=budget_minutes,
+                most_rounds=rounds,
+                seed=1,
+                sandbox=True,
+                on_event=reporter.on_event,
+            )
+        )
+    held = ResultReport.model_validate_json(report.model_dump_json())
+    result = PatchResult.model_validate({"dbms": dbms, "base_sha": base, "head_sha": head, "report": held})
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "result.json").write_text(result.model_dump_json(indent=1), encoding="utf-8")
+    typer.echo(f"{report.verdict}: {out / 'result.json'}")
+    if summary:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(markdown(shown(result)))
+    if github_output:
+        with github_output.open("a", encoding="utf-8") as file:
+            file.write(f"result={out / 'result.json'}\nverdict={report.verdict}\n")
+    raise typer.Exit(4 if report.stopped else 0)
+
+
+@group.command("publish")
+def publish_command(
+    head: Head,
+    untrusted: Annotated[Path, typer.Option("--untrusted", help="result.json, as the measuring machine left it.")],
+    pr: Annotated[
+        int, typer.Option("--pr", help="The pull request, from the gate; found by its head commit when left out.")
+    ] = 0,
+    outcome: Annotated[
+        Literal["success", "failure", "cancelled", "skipped"],
+        typer.Option("--bench-result", help="How the measuring job ended."),
+    ] = "success",
+    run_url: Annotated[str, typer.Option("--run-url", help="Where the log is.")] = "",
+) -> None:
+    """Check the result and say it in one comment, which is edited in place, and in a check run.
+
+    Nothing of a result that is not of the right form is shown; then the exit code is 2 and the comment says so.
+    """
+    import os
+
+    from alerts import load_settings
+    from alerts.pull_requests import publish_check, publish_comment
+    from alerts.trackers.access import account_from
+    from pointdrop.jobs import patches
+    from pointdrop.paths import configs_dir
+
+    settings = load_settings(configs_dir() / "alerts.toml").github
+    account = account_from(os.environ, settings)
+    pr = pr or patches.pull_of(account.github, account.repository, head)
+    problem: patches.BadResult | None = None
+    reason = ""
+    if untrusted.exists() or outcome == "success":
+        try:
+            report = patches.shown(patches.read_result(untrusted, head))
+        except patches.BadResult as error:
+            problem, reason = error, "the measuring machine handed over a result of the wrong form"
+    else:
+        reason = "the measuring job failed" if outcome == "failure" else "the measuring job did not run to its end"
+    if reason:
+        text = patches.failed_comment(reason, head, run_url)
+        check = patches.failed_check(reason, head, pr, run_url)
+    else:
+        text, check = patches.comment(report, head, run_url), patches.check(report, head, pr, run_url)
+    publish_check(account, settings, check)
+    publish_comment(account, settings, pr, text)
+    typer.echo(f"pull request {pr}: {check.conclusion}, {check.title}")
+    if problem:
+        raise problem

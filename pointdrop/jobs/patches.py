@@ -1,0 +1,268 @@
+"""Patches in pull requests: who may have one measured, what the result may hold, and what is said of it.
+
+    gate (hosted, may read)  ->  run (measuring machine, may do nothing)  ->  publish (hosted, may comment)
+
+The machine in the middle ran a stranger's code, so what comes from it is data: read up to a size, held to a form
+without free fields, and believed in nothing that the gate knows itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from github import Github, GithubException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from alerts.pull_requests import Check, Conclusion, comment_body
+from alerts.render import REQUIRED, Section
+from alerts.safetext import Markdown, code
+from pointdrop.jobs.compare import CompareReport
+from pointdrop.jobs.compare_views import headline, markdown
+from runners.errors import RunnersError
+
+#: Bytes of a result; one of 42 tests with functions has about 60 thousand.
+MOST_BYTES = 1_000_000
+WRITE_ROLES = ("write", "maintain", "admin")
+#: Name of the check run, and of the sticky comment.
+CHECK, COMMENT = "Pointdrop", "patch"
+FULL_SHA = re.compile(r"[0-9a-f]{40}")
+_COMMAND = re.compile(
+    r"/bench(?:[ \t]+(?P<server>[a-z][a-z0-9-]{0,30}))?(?:[ \t]+(?P<sha>[0-9a-f]{7,40}))?[ \t]*\r?\n?"
+)
+
+
+class PatchError(RunnersError):
+    """Something about a patch that cannot be done."""
+
+
+class Refused(PatchError):
+    """Whoever asks may not, or asks for something that is not to be had."""
+
+
+class BadResult(PatchError):
+    """A result that is not what a measuring machine writes; nothing of it is shown."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class Request(BaseModel):
+    """What the gate lets through; the outputs of its step."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pr: int
+    base: str
+    head: str
+    server: str
+
+
+# --- the gate --------------------------------------------------------------------------------------------------
+
+
+def parse_command(body: str, servers: Collection[str]) -> tuple[str, str]:
+    """(server, SHA or empty) of a comment that is one command and nothing else; Refused says what the form is.
+
+    >>> parse_command("/bench small 3f2a9c1", ["small", "medium"])
+    ('small', '3f2a9c1')
+    >>> parse_command("/bench", ["small", "medium"])
+    ('small', '')
+    """
+    found = _COMMAND.fullmatch(body)
+    # `/bench 3f2a9c1`: a SHA that begins with a letter looks like a server's name.
+    server, sha = (found["server"] or "", found["sha"] or "") if found else ("", "")
+    if server not in servers and re.fullmatch(r"[0-9a-f]{7,40}", server) and not sha:
+        server, sha = "", server
+    server = server or next(iter(servers), "")
+    if not found or server not in servers:
+        raise Refused(f"the form is: /bench [{'|'.join(servers)}] [SHA], alone in the comment")
+    return server, sha
+
+
+def gate(event: Mapping[str, Any], github: Github, repository: str, servers: Collection[str]) -> Request:
+    """Let a request through: by somebody who may write, for an open pull request, at the commit it has now.
+
+    `event` is a comment's or a dispatch's. Whether somebody may write is asked of GitHub, not read from the event.
+    """
+    try:
+        who = str(event["sender"]["login"])
+        if "comment" in event:
+            number = int(event["issue"]["number"])
+            server, sha = parse_command(str(event["comment"]["body"]), servers)
+            if event.get("action") != "created" or event["comment"]["user"]["login"] != who:
+                raise Refused("only a new comment counts, by the one who wrote it")
+        else:
+            number = int(event["inputs"]["pr"])
+            words = (event["inputs"].get("server"), event["inputs"].get("sha"))
+            server, sha = parse_command(" ".join(filter(None, ("/bench", *words))), servers)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refused(f"this is neither a comment on a pull request nor a dispatch for one: {error}") from error
+    try:
+        repo = github.get_repo(repository)
+        role = repo.get_collaborator_permission(who)
+        if role not in WRITE_ROLES:
+            raise Refused(f"{who} has the permission {role!r}; measuring a patch needs write")
+        pull = repo.get_pull(number)
+        state, base, head = pull.state, pull.base.sha, pull.head.sha
+    except GithubException as error:
+        raise Refused(f"GitHub answers {error.status} when asked about {who} and pull request {number}") from error
+    if state != "open":
+        raise Refused(f"pull request {number} is {state}")
+    if not (FULL_SHA.fullmatch(base) and FULL_SHA.fullmatch(head)):
+        raise Refused("GitHub names no commits of this pull request")
+    if not head.startswith(sha):
+        raise Refused(f"{sha} is not what the pull request has now, {head}; look at it and ask again")
+    return Request(pr=number, base=base, head=head, server=server)
+
+
+def pull_of(github: Github, repository: str, head: str) -> int:
+    """The open pull request whose head is that commit; Refused when there is none, or more than one."""
+    if not FULL_SHA.fullmatch(head):
+        raise Refused(f"{head!r} is no full SHA")
+    try:
+        pulls = github.get_repo(repository).get_pulls(state="open")
+        found = [pull.number for pull in pulls if pull.head.sha == head]
+    except GithubException as error:
+        raise Refused(f"GitHub answers {error.status} when asked for pull requests") from error
+    if len(found) != 1:
+        raise Refused(f"{len(found)} open pull requests have {head} as their head")
+    return found[0]
+
+
+# --- the result ------------------------------------------------------------------------------------------------
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.=,-]{1,80}$")]
+Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Free = Annotated[str, Field(max_length=1_000)]
+Count = Annotated[int, Field(ge=0, le=100_000)]
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Function(_Strict):
+    name: Annotated[str, Field(min_length=1, max_length=2_000)]
+    before: Number
+    after: Number
+
+
+class ResultRow(_Strict):
+    """`pointdrop.jobs.compare.TestRow`, with nothing free but the names of functions."""
+
+    test: Name
+    group: Name
+    metric: Literal["insn/o", "qps", "cpu_us/o"]
+    verdict: Literal["SAME", "DIFFERENT", "UNKNOWN"]
+    direction: Literal["", "regression", "improvement"]
+    before: Number
+    after: Number
+    change_pct: Number
+    low_pct: Number | None
+    high_pct: Number | None
+    blocks: Count
+    functions: Annotated[tuple[Function, ...], Field(max_length=10)]
+
+
+class ResultReport(_Strict):
+    """`CompareReport`, held to bounds."""
+
+    base: Free
+    candidate: Free
+    server: Name
+    lane: Literal["time", "instructions"]
+    profile: Name
+    verdict: Literal["SAME", "DIFFERENT", "UNKNOWN"]
+    rounds: Count
+    blocks: Count
+    minutes: Number
+    stopped: Free
+    tests: Annotated[tuple[ResultRow, ...], Field(min_length=1, max_length=200)]
+    warnings: Annotated[tuple[Free, ...], Field(max_length=100)]
+
+
+class PatchResult(_Strict):
+    """What the measuring machine hands over: `result.json`."""
+
+    format: Literal["pointdrop.patch/1"] = "pointdrop.patch/1"
+    dbms: Literal["postgres", "mysql", "mariadb", "myrocks"]
+    base_sha: Sha
+    head_sha: Sha
+    report: ResultReport
+
+
+def read_result(path: Path, head: str) -> PatchResult:
+    """A result that a stranger's machine may have written; BadResult when it is too large, of another form, or of
+    another commit than `head`."""
+    if path.is_symlink() or not path.is_file():
+        raise BadResult(f"{path} is no file")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise BadResult(f"the result has more than {MOST_BYTES} bytes")
+    try:
+        result = PatchResult.model_validate_json(content)
+    except ValidationError as error:
+        # Neither values nor keys: both are the stranger's.
+        kinds = sorted({one["type"] for one in error.errors(include_input=False, include_url=False)})
+        raise BadResult(f"the result is not of the form pointdrop.patch/1: {', '.join(kinds)}") from None
+    if result.head_sha != head:
+        raise BadResult(f"the result is of another commit than {head}")
+    keys = [(row.test, row.metric) for row in result.report.tests]
+    if len(set(keys)) != len(keys) or any(
+        bool(row.direction) != (row.verdict == "DIFFERENT") for row in result.report.tests
+    ):
+        raise BadResult("the result contradicts itself")
+    return result
+
+
+# --- what is said of it ----------------------------------------------------------------------------------------
+
+
+def shown(result: PatchResult) -> CompareReport:
+    """The report with its sides named by commits, not by what the machine called them."""
+    names = {"base": f"{result.dbms}@{result.base_sha[:10]}", "candidate": f"{result.dbms}@{result.head_sha[:10]}"}
+    return CompareReport.model_validate(result.report.model_dump() | names)
+
+
+def conclusion(report: CompareReport) -> Conclusion:
+    """Of the check run: a regression fails it, and what is not clear is neutral."""
+    if report.regressions:
+        return "failure"
+    return "neutral" if report.verdict == "UNKNOWN" else "success"
+
+
+def comment(report: CompareReport, head: str, run_url: str) -> str:
+    """The sticky comment about a measured patch."""
+    parts = [Section("report", Markdown(markdown(report)), REQUIRED)]
+    if report.warnings:
+        lines = "\n".join(f"* {code(text)}" for text in report.warnings[:10])
+        parts.append(Section("warnings", Markdown(lines), 20))
+    return comment_body(COMMENT, [*parts, Section("footer", _footer(head, run_url), REQUIRED)])
+
+
+def check(report: CompareReport, head: str, pr: int, run_url: str) -> Check:
+    """The check run about a measured patch."""
+    title = f"{report.verdict}: {headline(report)}"
+    return Check(CHECK, head, conclusion(report), title, markdown(report), f"pr-{pr}", run_url)
+
+
+def failed_comment(reason: str, head: str, run_url: str) -> str:
+    """The sticky comment when there is no result to show."""
+    text = Markdown(f"**This patch could not be measured:** {reason}. The log of the run says more.")
+    return comment_body(
+        COMMENT, [Section("failed", text, REQUIRED), Section("footer", _footer(head, run_url), REQUIRED)]
+    )
+
+
+def failed_check(reason: str, head: str, pr: int, run_url: str) -> Check:
+    """The check run when there is no result to show."""
+    return Check(CHECK, head, "neutral", "Not measured", f"{reason}.", f"pr-{pr}", run_url)
+
+
+def _footer(head: str, run_url: str) -> Markdown:
+    link = f" · [run]({run_url})" if re.fullmatch(r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9_./-]+", run_url) else ""
+    return Markdown(f"<sub>Commit {code(head)}{link} · `/bench` measures again and edits this comment.</sub>")
