@@ -19,7 +19,7 @@ setup: ## system packages and .venv, quick when there is nothing to do
 	@.ci/virtualenv $(VENV) requirements/run.txt $(PYTHON)
 
 setup-test: ## what the tests need on top
-	@.ci/system-packages run test
+	@.ci/system-packages run build test
 	@.ci/virtualenv $(VENV) requirements/dev.txt $(PYTHON)
 	@.ci/test-tools
 

@@ -117,7 +117,7 @@ class Shapes:
             "user": self.user(issue.user),
             "labels": [self.label(repo, repo.labels[name]) for name in issue.labels if name in repo.labels],
             "head": side(f"{head_repo.full_name.split('/')[0]}:patch", "patch", issue.head, head_repo),
-            "base": side(f"{owner}:{issue.base}", issue.base, "0" * 40, repo),
+            "base": side(f"{owner}:{issue.base}", issue.base, issue.base_sha, repo),
             "created_at": issue.created,
             "updated_at": issue.updated,
             "closed_at": issue.closed,

@@ -66,6 +66,7 @@ class Issue:
     head: str = ""
     head_repo: str = ""
     base: str = "main"
+    base_sha: str = "0" * 40
     files: list[str] = field(default_factory=list)
 
 

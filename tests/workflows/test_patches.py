@@ -1,0 +1,179 @@
+"""Patches of pull requests: the workflows as they are shipped, run by act on real servers in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.releases import Catalogue
+from runners.releases.archives import remove_tree
+from tests.fake_github import FakeGitHub
+from tests.fake_github.state import Issue
+from tests.workflows.acting import Ran, Workplace
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+
+MEASURE = "Build and measure both commits in the sandbox"
+#: Builds by copying: the repository holds what make would have made, so that a build takes a second.
+CONFIGURE = """#!/bin/sh
+for word; do case $word in --prefix=*) prefix=${word#--prefix=} ;; esac; done
+if [ -e /root ] || [ -e /home ]; then echo "not in the sandbox" >&2; exit 1; fi
+printf 'all:\\ninstall:\\n\\tmkdir -p $(DESTDIR)%s\\n\\tcp -R %s/tree/. $(DESTDIR)%s\\n' \\
+  "$prefix" "$(dirname "$0")" "$prefix" > Makefile
+"""
+
+
+@pytest.fixture(scope="module")
+def commits(configs: Path, download_state: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A repository of a DBMS with a base and a head: Postgres 17.7, and the patch that makes it 17.8."""
+    repository = tmp_path_factory.mktemp("dbms")
+
+    def git(*arguments: str) -> str:
+        command = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-C", str(repository), *arguments)
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--quiet")
+    git("config", "uploadpack.allowAnySHA1InWant", "true")
+    (repository / "configure").write_text(CONFIGURE)
+    (repository / "configure").chmod(0o755)
+    catalogue = Catalogue(configs, download_state)
+    shas = []
+    for version in ("17.7", "17.8"):
+        tree = repository / "tree"
+        if tree.exists():
+            remove_tree(tree)
+        shutil.copytree(catalogue.fetch("postgres", version).prefix, tree, symlinks=True)
+        subprocess.run(("chmod", "-R", "u+w", str(tree)), check=True)
+        git("add", "--all", "--force")
+        git("commit", "--quiet", "-m", version)
+        shas.append(git("rev-parse", "HEAD"))
+    catalogue.close()
+    return repository, shas[0], shas[1]
+
+
+@pytest.fixture
+def pull(github: FakeGitHub, commits: tuple[Path, str, str]) -> Issue:
+    """A pull request from a fork."""
+    _, base, head = commits
+    issue = github.pull(github.state.repos["o/r"], "eve", head, head_repo="eve/r")
+    issue.base_sha = base
+    return issue
+
+
+def command(pull: Issue, body: str, who: str, association: str) -> dict[str, Any]:
+    return {
+        "action": "created",
+        "issue": {"number": pull.number, "state": "open", "pull_request": {"url": "x"}},
+        "comment": {"id": 5, "body": body, "user": {"login": who}, "author_association": association},
+        "sender": {"login": who},
+        "repository": {"full_name": "o/r", "private": False},
+    }
+
+
+def bench(workplace: Workplace, github: FakeGitHub, repository: Path, event: dict[str, Any]) -> Ran:
+    machine = workplace.folder / "machine"
+    machine.mkdir(exist_ok=True)
+    environment = {
+        "POINTDROP_STATE": str(machine), "POINTDROP_REPOSITORY": str(repository),
+        "POINTDROP_CONFIGS": str(workplace.checkout / "configs"),
+    }  # fmt: skip
+    return workplace.act("bench-command.yml", "issue_comment", event, github.url, environment)
+
+
+def test_a_maintainers_command_ends_in_one_comment_and_a_check(
+    workplace: Workplace, github: FakeGitHub, commits: tuple[Path, str, str], pull: Issue
+) -> None:
+    repository, base, head = commits
+    workplace.measure_little()
+    for run in (1, 2):
+        ran = bench(workplace, github, repository, command(pull, f"/bench small {head[:10]}", "mark", "MEMBER"))
+        assert ran.exit_code == 0, ran.log[-6000:]
+        assert set(ran.jobs.values()) == {"success"}
+        assert {"Check who asks and fix the commit", "Benchmark the patch", "Validate and comment"} <= set(ran.jobs)
+        (comment,) = pull.comments
+        assert "1 slower; most `scan.range100`, +4" in comment.body
+        assert f"`postgres@{base[:10]}`" in comment.body and f"`{head}`" in comment.body
+        assert "pg_mblen" in comment.body
+        (check,) = github.state.repos["o/r"].check_runs.values()
+        assert (check["head_sha"], check["conclusion"], check["name"]) == (head, "failure", "Pointdrop")
+        assert run == 1 or comment.updated >= comment.created
+
+
+@pytest.mark.parametrize(
+    ("who", "association", "body"),
+    [
+        ("eve", "COLLABORATOR", "/bench"),
+        ("mark", "MEMBER", "/bench small; curl evil"),
+        ("mark", "MEMBER", "/bench small 0123456789"),
+        ("mark", "MEMBER", "/bench\n$(id)"),
+    ],
+)
+def test_who_may_not_write_or_asks_for_something_else_is_refused(
+    workplace: Workplace, github: FakeGitHub, pull: Issue, who: str, association: str, body: str
+) -> None:
+    ran = bench(workplace, github, Path("/nonexistent"), command(pull, body, who, association))
+    assert ran.steps("Check who asks").get("Gate") == "failure", ran.log[-4000:]
+    assert "Benchmark the patch" not in ran.jobs and "Validate and comment" not in ran.jobs
+    assert pull.comments == [] and github.state.repos["o/r"].check_runs == {}
+
+
+def test_a_stranger_does_not_even_start_the_gate(workplace: Workplace, github: FakeGitHub, pull: Issue) -> None:
+    ran = bench(workplace, github, Path("/nonexistent"), command(pull, "/bench", "eve", "NONE"))
+    assert (ran.exit_code, ran.jobs) == (0, {})
+
+
+def test_a_patch_that_does_not_build_is_told_in_the_same_place(
+    workplace: Workplace, github: FakeGitHub, commits: tuple[Path, str, str], pull: Issue
+) -> None:
+    """Its commit is not even in the repository."""
+    pull.head = "e" * 40
+    ran = bench(workplace, github, commits[0], command(pull, "/bench", "mark", "OWNER"))
+    assert ran.steps("Benchmark the patch").get(MEASURE) == "failure"
+    assert ran.jobs["Validate and comment"] == "success", ran.log[-4000:]
+    (comment,) = pull.comments
+    assert "could not be measured" in comment.body
+    (check,) = github.state.repos["o/r"].check_runs.values()
+    assert (check["conclusion"], check["output"]["title"]) == ("neutral", "Not measured")
+
+
+def published(workplace: Workplace, github: FakeGitHub, head: str, result: dict[str, Any]) -> Ran:
+    """pr-publish.yml after a run of pr-bench.yml that left `result`."""
+    artifact = {"pr-result/result.json": json.dumps(result)}
+    run = {"id": 9, "event": "pull_request", "conclusion": "success", "head_sha": head}
+    event = {"action": "completed", "workflow_run": run, "repository": {"full_name": "o/r", "private": True}}
+    return workplace.act("pr-publish.yml", "workflow_run", event, github.url, artifacts=artifact)
+
+
+def test_a_hostile_artifact_is_refused(workplace: Workplace, github: FakeGitHub, pull: Issue) -> None:
+    ran = published(workplace, github, pull.head, {"pr": 1, "head_sha": pull.head, "report": "<script>@everyone"})
+    assert ran.steps("Validate and comment").get("Validate and publish") == "failure", ran.log[-4000:]
+    (comment,) = pull.comments
+    assert "wrong form" in comment.body and "script" not in comment.body
+
+
+def test_the_label_way_publishes_at_the_pull_request_of_the_commit(
+    workplace: Workplace, github: FakeGitHub, pull: Issue, commits: tuple[Path, str, str]
+) -> None:
+    event = {
+        "action": "labeled", "label": {"name": "bench"}, "number": pull.number,
+        "pull_request": {"number": pull.number, "head": {"sha": commits[2]}, "base": {"sha": commits[1]}},
+        "repository": {"full_name": "o/r", "private": True},
+    }  # fmt: skip
+    workplace.measure_little()
+    machine = workplace.folder / "machine"
+    machine.mkdir()
+    environment = {
+        "POINTDROP_STATE": str(machine), "POINTDROP_REPOSITORY": str(commits[0]),
+        "POINTDROP_CONFIGS": str(workplace.checkout / "configs"),
+    }  # fmt: skip
+    ran = workplace.act("pr-bench.yml", "pull_request", event, github.url, environment)
+    assert ran.jobs == {"Benchmark the patch": "success"}, ran.log[-4000:]
+    result = json.loads((workplace.artifacts / "pr-result" / "result.json").read_text())
+    assert published(workplace, github, pull.head, result).jobs == {"Validate and comment": "success"}
+    (comment,) = pull.comments
+    assert "1 slower" in comment.body
