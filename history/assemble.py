@@ -21,8 +21,9 @@ from history.model import MAJORS, Better, Series, SeriesKey
 from history.reading import LineKey, counts, joined, lines, releases
 from history.versions import version_key
 
-#: Series read with one query.
-BATCH = 128
+#: Values read with one query, about, which bounds the memory; and series, at most.
+BATCH_VALUES = 50_000
+BATCH_SERIES = 128
 #: Rows taken from the driver at a time.
 ROWS = 10_000
 #: Up to so many blocks are named in a query; above, all blocks of its series are read and the others dropped.
@@ -150,11 +151,12 @@ def _rows(
     return sorted(found, key=lambda one: (one.test, one.metric, one.pk))
 
 
-def _batches(rows: Iterable[SeriesRow]) -> Iterator[list[list[SeriesRow]]]:
-    """Rows of one test and metric together, BATCH of them at a time."""
+def _batches(rows: Iterable[SeriesRow], blocks: int) -> Iterator[list[list[SeriesRow]]]:
+    """Rows of one test and metric together, so many at a time that `blocks` values each stay below the bound."""
+    most = max(1, min(BATCH_SERIES, BATCH_VALUES // max(blocks, 1)))
     same: dict[tuple[str, str], list[SeriesRow]] = {}
     for row in rows:
-        if (row.test, row.metric) not in same and len(same) >= BATCH:
+        if (row.test, row.metric) not in same and len(same) >= most:
             yield list(same.values())
             same = {}
         same.setdefault((row.test, row.metric), []).append(row)
@@ -166,7 +168,7 @@ def _values(engine: Engine, line: Line) -> Iterator[Series]:
     layout, own = line.layout, line.key[1]
     if not layout.blocks:
         return
-    for batch in _batches(line.rows):
+    for batch in _batches(line.rows, len(layout.blocks)):
         here = [row.pk for rows in batch for row in rows if own in (MAJORS, row.line)]
         there = [row.pk for rows in batch for row in rows if own not in (MAJORS, row.line)]
         with reading(engine) as connection:
@@ -202,10 +204,12 @@ def _numbers(pks: Iterable[int]) -> str:
 
 def _series(line: Line, newest: SeriesRow, found: list[Read]) -> Series | None:
     """One series, or None when no block of the line has a value of it. Group, unit and direction are the newest."""
-    arrangement = line.layout.arrangement(tuple([one[1] for one in found]))
+    if not found:
+        return None
+    _, blocks, values = zip(*found, strict=True)
+    arrangement = line.layout.arrangement(blocks)
     if not arrangement.releases:
         return None
-    values = [one[2] for one in found]
     dbms, name, server, config, benchmark = line.key
     key = SeriesKey(
         dbms=dbms, line=name, server=server, config=config, benchmark=benchmark, test=newest.test, metric=newest.metric

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, ScalarSelect, select
 
 from history import schema
-from history.errors import ConflictingRecord, UnknownSeries
+from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import Finding, FindingEvent, IssueLink
 from history.records import digest, pack, shown, text_of, unpacked
 from history.writing import Known, insert_new, stamp
@@ -167,7 +167,7 @@ def supersede(connection: Connection, known: Known, correction: Supersession) ->
         if name is not None and not connection.execute(select(table.c.pk).where(table.c.id == name)).first():
             raise UnknownSeries(f"no {correction.kind} {name} is stored; list them with: pointdrop history query")
     if not correction.reason.strip():
-        raise UnknownSeries("a correction needs its reason")
+        raise InvalidRecord("a correction needs its reason; say why the row counts no more")
     same = text_of([correction.kind, correction.target_id, correction.reason, correction.replacement_id])
     row = correction._asdict() | {"digest": hashlib.sha256(same.encode()).hexdigest()}
     return insert_new(connection, schema.supersession, row | stamp(connection, known)) is not None

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from pydantic import ValidationError
 
-from history.errors import ConflictingRecord, UnknownSeries
-from history.model import Block, Fingerprint, Measurement, Release, Run, Series, Session
+from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
+from history.model import (
+    Block,
+    FindingEvent,
+    FunctionCost,
+    IssueLink,
+    Measurement,
+    Release,
+    Run,
+    Series,
+    Session,
+    StatementPlan,
+)
 from history.store import Store
-
-DAY = datetime(2026, 1, 5, tzinfo=UTC)
-SESSION = Session(id="s", host="bee", server="small", fingerprint=Fingerprint(facts={"cores": "8"}), started=DAY)
-
-
-def run(version: str, line: str = "17", session: str = "s") -> Run:
-    release = Release(dbms="postgres", version=version, line=line)
-    return Run(id=f"{session}/{version}", session_id=session, release=release, config="default", benchmark="sysbench")
-
-
-def block(of: Run, value: float, number: int = 1, **values: object) -> Block:
-    one = Measurement(test="point-query", group="point, part 1", metric="qps", value=value, unit="1/s", better="higher")
-    known = {"number": number, "started": DAY, "ended": DAY + timedelta(minutes=1), "measurements": (one,)}
-    return Block.model_validate({"id": f"{of.id}/{number}", "run_id": of.id} | known | values)
+from tests.history.test_maintenance import FINDING
+from tests.history.values import DAY, SESSION, block, run
 
 
 def fill(store: Store, versions: dict[str, float], line: str = "17") -> None:
@@ -105,3 +104,101 @@ def test_series_are_like_those_made_by_hand(store: Store) -> None:
         assert point.model_copy(update={"position": 7}).position == 7
         with pytest.raises(ValidationError):
             point.position = 7  # type: ignore[misc]
+
+
+def test_the_order_of_arrival_and_the_database_do_not_show(store: Store) -> None:
+    """Series are the same whoever came first, also with names that databases sort differently."""
+    records: list[tuple[Session, Run, Block]] = []
+    for name, minute in (("b", 3), ("B", 3), ("ä", 1), ("_", 2)):
+        session = SESSION.model_copy(
+            update={"id": name, "started": DAY + timedelta(minutes=minute), "control": "17.2", "host": name}
+        )
+        for version, line in (("17.2", "17"), ("17.10", "17"), ("16.9", "16")):
+            of = run(version, line, name)
+            for number in (1, 2):
+                values = tuple(
+                    Measurement(test=test, metric="qps", value=float(len(records)))
+                    for test in ("B", "a", "Ä", "_", "b")
+                )
+                records.append((session, of, block(of, 0, number, measurements=values)))
+    with Store.open("sqlite://") as other:
+        for target, order in ((store, records), (other, records[::-1])):
+            for one in order:
+                target.append_session(one[0])
+                target.append_run(one[1])
+                target.append_block(one[2])
+        found = list(store.series())
+        assert found == list(other.series())
+        assert store.lines() == other.lines()
+    assert [one.key.test for one in found[:5]] == ["B", "_", "a", "b", "Ä"]
+    hosts = [value.host for value in found[-1].points[-1].values]
+    assert hosts == ["ä", "ä", "_", "_", "B", "B", "b", "b"]
+
+
+def test_the_control_of_another_line_is_the_control_of_the_session(store: Store) -> None:
+    store.append_session(SESSION.model_copy(update={"control": "16.1"}))
+    for version, line, value in (("16.1", "16", 50.0), ("17.1", "17", 100.0), ("17.2", "17", 90.0)):
+        store.append_run(run(version, line))
+        store.append_block(block(run(version, line), value))
+    (series,) = store.series(line="17")
+    assert series.control == {"s": (50.0,)}
+    assert [point.version for point in series.points] == ["17.1", "17.2"]
+    (then,) = store.series(line="17", until="17.1")
+    assert (then.control, [point.version for point in then.points]) == ({"s": (50.0,)}, ["17.1"])
+    (own,) = store.series(line="16")
+    assert own.control == {"s": (50.0,)}
+
+
+def test_samples_functions_and_plans_are_of_the_newest_block_that_has_them(store: Store) -> None:
+    fill(store, {"17.1": 1.0})
+    costs = {"point-query": (FunctionCost(function="exec", insn_per_op=7.5),)}
+    plans = {"point-query": (StatementPlan(statement="SELECT", digest="ab"),)}
+    samples = {"point-query": {"qps": (1.5, 2.5)}}
+    later = {"started": DAY + timedelta(hours=1), "ended": DAY + timedelta(hours=2)}
+    store.append_block(block(run("17.1"), 1.0, 2, functions=costs, plans=plans, samples=samples))
+    store.append_block(block(run("17.1"), 1.0, 3, **later))
+    store.append_block(block(run("17.1"), 1.0, 4, status="noisy", functions={"point-query": ()}, **later))
+    assert store.functions("postgres", "17.1", "point-query") == costs["point-query"]
+    assert store.plans("postgres", "17.1", "point-query", server="small") == plans["point-query"]
+    assert store.samples("s/17.1/2") == samples
+    assert store.functions("postgres", "17.1", "point-query", server="medium") == ()
+    assert store.blocks("s/17.1", details=False)[1].functions == {}
+
+
+def test_findings_are_those_of_the_newest_detection(store: Store) -> None:
+    assert store.findings() == []
+    assert store.append_detection([FINDING], "one")
+    assert not store.append_detection([FINDING], "one"), "the same again"
+    assert store.findings() == [FINDING]
+    assert store.findings(dbms="mysql") == store.findings(kind="improvement") == []
+    assert store.append_detection([], "one")
+    assert store.findings() == []
+    assert store.append_detection([FINDING], "one"), "it came back"
+    with pytest.raises(ConflictingRecord, match="twice"):
+        store.append_detection([FINDING, FINDING], "one")
+
+
+def test_events_and_links_are_idempotent_and_in_order(store: Store) -> None:
+    first = FindingEvent(key="k", event="filed", at=DAY + timedelta(hours=1), detail={"number": 7})
+    earlier = FindingEvent(key="k", event="detected", at=DAY)
+    other = FindingEvent(key="l", event="detected", at=DAY)
+    assert [store.append_event(one) for one in (first, earlier, other, first)] == [True, True, True, False]
+    assert store.events("k") == [earlier, first]
+    assert len(store.events()) == 3
+    link = IssueLink(key="k", tracker="github:o/r", number=7, url="https://example.org/7")
+    assert [store.append_link(link), store.append_link(link)] == [True, False]
+    assert (store.links("k"), store.links("l")) == ([link], [])
+
+
+def test_a_superseded_session_or_run_takes_its_blocks_along(store: Store) -> None:
+    fill(store, {"17.1": 1.0, "17.2": 2.0})
+    assert store.supersede("run", "s/17.1", "wrong options", "s/17.2")
+    assert not store.supersede("run", "s/17.1", "wrong options", "s/17.2")
+    assert [point.version for one in store.series() for point in one.points] == ["17.2"]
+    store.supersede("session", "s", "wrong machine")
+    assert list(store.series()) == store.lines() == []
+    assert [one.reason for one in store.supersessions()] == ["wrong options", "wrong machine"]
+    with pytest.raises(UnknownSeries, match="cannot be superseded"):
+        store.supersede("finding", "k", "no")
+    with pytest.raises(InvalidRecord, match="reason"):
+        store.supersede("session", "s", " ")
