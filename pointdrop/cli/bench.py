@@ -28,6 +28,14 @@ def bench(
     confirm: Annotated[
         str, typer.Option(help="Just these suspects, comma-separated, as `detect --suspects` prints them.")
     ] = "",
+    lines: Annotated[str, typer.Option(help="Instead of the plan's lines: these, comma-separated.")] = "",
+    tests: Annotated[
+        str, typer.Option(help="Instead of the plan's tests: a set of the benchmark, `all`, or tests, comma-separated.")
+    ] = "",
+    profile: Annotated[str, typer.Option(help="Instead of the plan's profile; measures what is of its lane.")] = "",
+    blocks: Annotated[
+        int | None, typer.Option(min=1, help="Blocks of each release in a session, instead of the plan's.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Also keep every block below this directory, as pointdrop.run/1.")
     ] = None,
@@ -53,10 +61,12 @@ def bench(
     from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.errors import BadSettings
     from runners.releases import Catalogue
-    from runners.settings import load_plan
+    from runners.settings import adapted, load_plan
 
     configs, state = configs_dir(), state_dir()
-    wanted = load_plan(plan, configs)
+    wanted = adapted(
+        load_plan(plan, configs), configs, lines=_names(lines), tests=tests, profile=profile, blocks=blocks
+    )
     servers = _names(server) or list(wanted.servers)
     foreign = [name for name in servers if name not in wanted.servers]
     if foreign:

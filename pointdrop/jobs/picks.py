@@ -73,8 +73,9 @@ def _wanted_lines(measure: Measure, lines: Mapping[str, list[Release]]) -> list[
     unknown = [line for line in measure.lines if line not in lines]
     if unknown:
         raise BadSettings(
-            f"no release of {measure.dbms} {', '.join(unknown)} is known; known lines: {', '.join(lines) or 'none'}. "
-            f"Run: pointdrop releases discover {measure.dbms}"
+            f"no release of {measure.dbms} {', '.join(unknown)} can be had here; lines that can: "
+            f"{', '.join(lines) or 'none'}. Measure those with --lines, or see what the sources offer: "
+            f"pointdrop releases discover {measure.dbms}"
         )
     return list(measure.lines) or list(lines)[-measure.newest_lines :]
 

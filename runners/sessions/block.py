@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from threading import Event as Flag
 
 from history.model import Block, BlockStatus, Measurement, Metric
-from runners.doctor.checks import BUSY_LIMIT, STEAL_LIMIT
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
 from runners.instructions import Counter
@@ -16,7 +15,7 @@ from runners.sessions.data import Prepared, explain
 from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
-from runners.settings import Test
+from runners.settings import Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
 #: One bad test may be this many times above a limit before it spoils a block whose mean is within it.
@@ -68,7 +67,7 @@ def measure_block(
         failure = str(error)
     if failure:
         return as_block(block, started, "failed", failure, {}, warnings)
-    status, reason = judge(list(results.items()))
+    status, reason = judge(list(results.items()), plan.server)
     return as_block(block, started, status, reason, results, warnings)
 
 
@@ -83,11 +82,11 @@ def _start(plan: SessionPlan, engine: Engine, metrics: dict[str, Metric]) -> Lan
     return CountedLane(plan.profile, plan.scale, metrics, counter)
 
 
-def judge(results: list[tuple[str, TestResult]]) -> tuple[BlockStatus, str]:
+def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:
     """`noisy` with the reason when others had too much of the machine, over the block or grossly in one test."""
     timed = [(name, result.noise, result.seconds) for name, result in results if result.noise]
     seconds = sum(each for _, _, each in timed)
-    for what, limit in (("steal", STEAL_LIMIT), ("foreign", BUSY_LIMIT)):
+    for what, limit in (("steal", server.steal_limit), ("foreign", server.foreign_limit)):
         shares = [(getattr(noise, what), each, name) for name, noise, each in timed]
         known = [(share, each, name) for share, each, name in shares if share is not None]
         if not known:

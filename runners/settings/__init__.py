@@ -2,7 +2,7 @@
 
 from runners.settings.benchmarks import Benchmark, Counted, Test, load_benchmark, settled_parts
 from runners.settings.files import Setting, find, read_model, read_toml, validate
-from runners.settings.plans import Backfill, Measure, Plan, load_plan
+from runners.settings.plans import Backfill, Measure, Plan, adapted, load_plan
 from runners.settings.profiles import Profile, Scale, load_profile
 from runners.settings.servers import Server, load_server
 
@@ -17,6 +17,7 @@ __all__ = [
     "Server",
     "Setting",
     "Test",
+    "adapted",
     "find",
     "load_benchmark",
     "load_plan",

@@ -18,6 +18,7 @@ are known when the job starts. Studies name theirs with `versions`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -106,7 +107,44 @@ def load_plan(name_or_path: str | Path, configs: Path) -> Plan:
     is of the other lane.
     """
     path = find(name_or_path, configs / "plans")
-    plan = read_model(path, Plan)
+    return _checked(read_model(path, Plan), str(path), configs)
+
+
+def adapted(
+    plan: Plan,
+    configs: Path,
+    *,
+    lines: Sequence[str] = (),
+    tests: str = "",
+    profile: str = "",
+    blocks: int | None = None,
+) -> Plan:
+    """The plan with other lines, tests (a set, `all`, or names with commas), profile or number of blocks.
+
+    A profile belongs to a lane, so what the plan measures in the other lane is left out. BadSettings as `load_plan`.
+    """
+    if not (lines or tests or profile or blocks):
+        return plan
+    change: dict[str, object] = {}
+    if lines:
+        change |= {"lines": tuple(lines), "newest_lines": 0, "versions": ()}
+    if tests:
+        named = tuple(name.strip() for name in tests.split(",") if name.strip())
+        sets = {name for one in plan.measure for name in load_benchmark(one.benchmark, configs).sets} | {"all"}
+        change["tests"] = tests if tests in sets else named
+    if profile:
+        change["profile"] = profile
+    if blocks:
+        change["blocks"] = blocks
+    lane = load_profile(profile, configs).lane if profile else None
+    kept = [one.model_copy(update=change) for one in plan.measure if lane in (None, one.lane)]
+    if not kept:
+        raise BadSettings(f"plan {plan.name}: nothing in it is of the {lane} lane, which profile {profile} is of")
+    return _checked(plan.model_copy(update={"measure": tuple(kept)}), f"plan {plan.name}", configs)
+
+
+def _checked(plan: Plan, path: str, configs: Path) -> Plan:
+    """`plan` when everything it names exists."""
     for server in plan.servers:
         load_server(server, configs)
     for number, measure in enumerate(plan.measure):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from runners.doctor.checks import BUSY_LIMIT, STEAL_LIMIT
 from runners.settings.files import Setting, find, read_model
 
 
@@ -37,6 +38,11 @@ class Server(Setting):
     """Memory for the DBMS's own cache of pages (buffer pool, shared buffers, block cache)."""
     log_mib: int = Field(ge=32)
     """Redo log or WAL the DBMS may keep, so that no checkpoint falls into a short test."""
+    steal_limit: float = Field(default=STEAL_LIMIT, ge=0, le=1)
+    """Share of all CPU time taken by other guests above which a block of the time lane is `noisy`."""
+    foreign_limit: float = Field(default=BUSY_LIMIT, ge=0, le=1)
+    """The same for processes that are neither server, client nor harness. 1 lets any block pass: for a look at a
+    machine that is busy with other work, never for a history that a detector reads."""
 
 
 def load_server(name_or_path: str | Path, configs: Path) -> Server:

@@ -7,6 +7,13 @@ import pytest
 from runners.meters import Noise
 from runners.sessions.block import judge
 from runners.sessions.lanes import TestResult
+from runners.settings import Server
+
+SERVER = Server(name="here", threads=1, tables=1, rows=1_000, pool_mib=64, log_mib=64)
+
+
+def judge_here(results: list[tuple[str, TestResult]]) -> tuple[str, str]:
+    return judge(results, SERVER)
 
 
 def result(steal: float | None, foreign: float | None, seconds: float = 10.0) -> TestResult:
@@ -14,7 +21,7 @@ def result(steal: float | None, foreign: float | None, seconds: float = 10.0) ->
 
 
 def test_a_quiet_block_is_ok() -> None:
-    assert judge([("a", result(0.0, 0.02)), ("b", result(0.005, 0.05))]) == ("ok", "")
+    assert judge_here([("a", result(0.0, 0.02)), ("b", result(0.005, 0.05))]) == ("ok", "")
 
 
 @pytest.mark.parametrize(
@@ -29,15 +36,21 @@ def test_a_quiet_block_is_ok() -> None:
     ],
 )
 def test_too_much_for_others_is_noisy_with_the_reason(results: list[tuple[str, TestResult]], words: str) -> None:
-    status, reason = judge(results)
+    status, reason = judge_here(results)
     assert status == "noisy"
     assert words in reason
 
 
 def test_what_this_host_does_not_tell_condemns_nothing() -> None:
-    assert judge([("a", result(None, None)), ("b", TestResult(seconds=5.0))]) == ("ok", "")
+    assert judge_here([("a", result(None, None)), ("b", TestResult(seconds=5.0))]) == ("ok", "")
 
 
 def test_the_mean_is_weighted_by_time() -> None:
     short, long = result(0.025, 0.0, 1.0), result(0.0, 0.0, 99.0)
-    assert judge([("short", short), ("long", long)])[0] == "ok"
+    assert judge_here([("short", short), ("long", long)])[0] == "ok"
+
+
+def test_a_server_may_tolerate_more() -> None:
+    busy = SERVER.model_copy(update={"foreign_limit": 1.0})
+    assert judge([("a", result(0.0, 0.9))], busy) == ("ok", "")
+    assert judge([("a", result(0.02, 0.9))], busy)[0] == "noisy"

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from runners.errors import BadSettings
-from runners.settings import Benchmark, load_benchmark, load_plan, load_profile, load_server, read_toml, settled_parts
+from runners.settings import (
+    Benchmark,
+    adapted,
+    load_benchmark,
+    load_plan,
+    load_profile,
+    load_server,
+    read_toml,
+    settled_parts,
+)
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 SERVERS = sorted(path.stem for path in (CONFIGS / "servers").glob("*.toml"))
@@ -40,6 +49,32 @@ def test_small_and_medium_are_the_published_scales() -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_every_plan_loads_with_all_it_names(name: str) -> None:
     assert load_plan(name, CONFIGS).name == name
+
+
+def test_a_plan_can_be_made_smaller_from_the_command_line() -> None:
+    plan = load_plan("mysql-8.0", CONFIGS)
+    small = adapted(
+        plan, CONFIGS, lines=["5.6", "9.7"], tests="insert.range100,delete.range100", profile="quick", blocks=1
+    )
+    [measure] = small.measure
+    assert (measure.lines, measure.tests, measure.lane, measure.blocks) == (
+        ("5.6", "9.7"), ("insert.range100", "delete.range100"), "time", 1
+    )  # fmt: skip
+    assert adapted(plan, CONFIGS, tests="local").measure[0].tests == "local"
+    assert adapted(plan, CONFIGS) is plan
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tests": "inserts"}, "no test inserts"),
+        ({"profile": "quik"}, "no profile 'quik'"),
+        ({"profile": "instructions"}, "nothing in it is of the instructions lane"),
+    ],
+)
+def test_what_a_plan_cannot_become_is_refused(change: dict[str, str], words: str) -> None:
+    with pytest.raises(BadSettings, match=words):
+        adapted(load_plan("config-matrix", CONFIGS), CONFIGS, **change)  # type: ignore[arg-type] # one string each
 
 
 @pytest.mark.parametrize("name", sorted(read_toml(CONFIGS / "profiles.toml")))
@@ -96,7 +131,7 @@ def test_selecting_keeps_run_order_and_names_what_is_missing(sysbench: Benchmark
             'name = "x"\nthreads = 0\ntables = 1\nrows = 1000\npool_mib = 64\nlog_mib = 64',
             r"threads: .*equal to 1 \(got 0\)",
         ),
-        ('name = "x"\nthread = 1', r"thread: unknown key; allowed: cores, labels, .*threads"),
+        ('name = "x"\nthread = 1', r"thread: unknown key; allowed: cores, foreign_limit, labels, .*threads"),
         ('name = "x"\nthreads = 1', r"rows: missing"),
         ("name = ", r"not TOML: Invalid value"),
     ],
