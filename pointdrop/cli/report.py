@@ -40,7 +40,9 @@ class Table(StrEnum):
 def build(
     history: HistoryOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the site [default: site in the state directory].")] = None,
-    site_url: Annotated[str, typer.Option(help="Where the site will be served, for the links of its feed.")] = "",
+    site_url: Annotated[
+        str, typer.Option(help="Where the site will be served, for links in its feed [default: site in alerts.toml].")
+    ] = "",
     format: Annotated[Format, typer.Option(help="text or json.")] = Format.text,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written and write nothing.")] = False,
     quiet: QuietOption = False,
@@ -52,10 +54,13 @@ def build(
     """
     from dataclasses import asdict, replace
 
+    import alerts
     import reports
     from history.store import Store
 
-    settings = replace(reports.load_settings(paths.configs_dir()), site_url=site_url)
+    configs = paths.configs_dir()
+    site_url = site_url or alerts.load_settings(configs / "alerts.toml").links.site
+    settings = replace(reports.load_settings(configs), site_url=site_url)
     folder = out or paths.state_dir() / "site"
     with Store.open(paths.history_url(history)) as store:
         report = reports.build(store, folder, settings, dry_run=dry_run)

@@ -84,7 +84,8 @@ def parse_command(body: str, servers: Collection[str]) -> tuple[str, str]:
 def gate(event: Mapping[str, Any], github: Github, repository: str, servers: Collection[str]) -> Request:
     """Let a request through: by somebody who may write, for an open pull request, at the commit it has now.
 
-    `event` is a comment's or a dispatch's. Whether somebody may write is asked of GitHub, not read from the event.
+    `event` is a comment's or a dispatch's. Whether somebody may write is asked of GitHub, not read from the event. The
+    base is where the pull request branched off: what others did to its target since is not the patch's.
     """
     try:
         who = str(event["sender"]["login"])
@@ -105,7 +106,8 @@ def gate(event: Mapping[str, Any], github: Github, repository: str, servers: Col
         if role not in WRITE_ROLES:
             raise Refused(f"{who} has the permission {role!r}; measuring a patch needs write")
         pull = repo.get_pull(number)
-        state, base, head = pull.state, pull.base.sha, pull.head.sha
+        state, head = pull.state, pull.head.sha
+        base = repo.compare(pull.base.sha, head).merge_base_commit.sha
     except GithubException as error:
         raise Refused(f"GitHub answers {error.status} when asked about {who} and pull request {number}") from error
     if state != "open":

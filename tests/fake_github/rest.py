@@ -75,6 +75,16 @@ def pull_files(request: Request) -> tuple[int, Any]:
     )
 
 
+@routes("GET", f"{REPO}/compare/{{basehead}}")
+def compare_commits(request: Request) -> tuple[int, Any]:
+    base, _, head = request.args["basehead"].partition("...")
+    found = next((one for one in request.repo.issues.values() if (one.base_sha, one.head) == (base, head)), None)
+    if found is None:
+        raise Refused(404, "Not Found")
+    merge_base = contract().complete("commit", {"sha": found.merge_base or base})
+    return 200, contract().complete("commit-comparison", {"status": "ahead", "merge_base_commit": merge_base})
+
+
 @routes("GET", f"{REPO}/commits/{{sha}}/pulls")
 def pulls_of_commit(request: Request) -> tuple[int, Any]:
     repo, sha = request.repo, request.args["sha"]

@@ -67,6 +67,8 @@ class Issue:
     head_repo: str = ""
     base: str = "main"
     base_sha: str = "0" * 40
+    merge_base: str = ""
+    """Where the pull request branched off; `base_sha` when empty."""
     files: list[str] = field(default_factory=list)
 
 
