@@ -221,12 +221,14 @@ def attach(
     plans_before: Mapping[str, Sequence[StatementPlan]] | None = None,
     plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
     config_changes: Sequence[str] = (),
+    one_sided_options: Sequence[str] = (),
     sla_failures: Sequence[str] = (),
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
-    Plans that differ on most of the tests that moved make the cause `plan`, rendered options that differ make it
-    `config`, a step that missed its service level makes it `sla`; a cause that is already not `product` stays.
+    Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
+    `config`, a step that missed its service level makes it `sla`; a cause that is already not `product` stays. Options
+    that only one of the releases has are evidence and no cause.
     """
     tests = sorted({move.key.test for move in finding.moves})
     functions = _functions(tests, functions_before or {}, functions_after or {})
@@ -243,7 +245,9 @@ def attach(
             cause = "plan"
     if plans:
         evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
-    evidence += [f"Options differ: {change}" for change in config_changes]
+    evidence += [f"An option was changed: {change}." for change in config_changes]
+    if one_sided_options:
+        evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
     evidence += [f"Service level missed: {failure}" for failure in sla_failures]
     return finding.model_copy(
         update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}

@@ -18,6 +18,7 @@ from detector.releases.campaign import families
 from detector.releases.kinds import resource_of
 from history.model import Finding, FunctionCost, Metric, Series, StatementPlan
 from history.store import Store
+from pointdrop.jobs.options import option_changes
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
@@ -54,7 +55,7 @@ def run_detection(
 
 
 def find(series: list[Series], settings: DetectorSettings, store: Store, scheduler: str | None = None) -> list[Finding]:
-    """Findings in `series`, with suspects, functions and plans from `store`."""
+    """Findings in `series`, with suspects, functions, plans and options from `store`."""
     partitions = list(families(series).values())
     scanned = _on_cluster(scheduler) if scheduler else scan_partitions
     findings = join(scanned(partitions, settings), series, settings, store.releases())
@@ -81,7 +82,7 @@ def _on_cluster(scheduler: str) -> Scanned:
 
 
 def explained(finding: Finding, store: Store) -> Finding:
-    """`finding` with the functions and plans that its two sides have in the history."""
+    """`finding` with the functions, plans and options that its two sides have in the history."""
     if finding.kind == "drift":
         return finding
     tests = sorted({move.key.test for move in finding.moves})
@@ -93,10 +94,13 @@ def explained(finding: Finding, store: Store) -> Finding:
     def plans(version: str) -> dict[str, tuple[StatementPlan, ...]]:
         return {test: store.plans(finding.dbms, version, test) for test in tests}
 
+    options = option_changes(finding, store)
     return attach(
         finding,
         functions_before=functions(finding.previous),
         functions_after=functions(finding.release),
         plans_before=plans(finding.previous),
         plans_after=plans(finding.release),
+        config_changes=options.changed,
+        one_sided_options=options.one_sided,
     )

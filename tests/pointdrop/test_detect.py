@@ -6,13 +6,18 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from history import datasets
+from history.model import Measurement
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.options import compared, edited, parsed
+from tests.history.values import SESSION, block
+from tests.history.values import run as run_of
 
 SERIES = "mysql|8.0|ser4|cy10a_bee|insert|l.i1|ips"
 
@@ -99,6 +104,53 @@ def test_explain_of_nothing(url: str) -> None:
     for text in ("no series", SERIES.replace("l.i1", "l.i9")):
         with pytest.raises(UnknownEvidence):
             CliRunner().invoke(app, ["explain", text, "--history", url], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "cause", "sentence"),
+    [
+        ("[mysqld]\njit = on\n", "[mysqld]\njit = on\n", "product", ""),
+        ("jit = on\n", "jit = off\n", "config", "An option was changed: jit was on, is off."),
+        ("old_size = 5\n", "new-size = 5\n", "product", "Options of one side only: new_size = 5 is set after only"),
+    ],
+)
+def test_an_option_that_was_changed_is_the_cause(
+    early: str, late: str, cause: str, sentence: str, tmp_path: Path, configs: Path
+) -> None:
+    """One session measures ten releases; from 17.6 on a third of the tests is slower, and the options may differ."""
+    random = np.random.default_rng(5)
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
+        store.append_session(SESSION)
+        for minor in range(10):
+            text = early if minor < 6 else late
+            row = run_of(f"17.{minor}").model_copy(update={"options": text})
+            store.append_run(row)
+            for number in (1, 2, 3):
+                level = np.where(np.arange(9) < 3, 900.0 if minor >= 6 else 1000.0, 1000.0)
+                values = level * np.exp(0.005 * random.standard_normal(9))
+                found = tuple(
+                    Measurement(test=f"test-{i}", metric="qps", value=value, unit="/s", better="higher")
+                    for i, value in enumerate(values.tolist())
+                )
+                store.append_block(block(row, 1.0, number, measurements=found))
+        (finding,) = run_detection(store, load_detector_settings(configs))
+    assert (finding.key, finding.cause) == ("postgres/17/17.6/regression", cause)
+    assert not sentence or any(sentence in line for line in finding.evidence)
+
+
+def test_a_config_edited_between_two_sessions_is_the_cause(tmp_path: Path) -> None:
+    """The control shows it: an option that only one side has is a change when the control has it on one side only."""
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
+        for name, versions, text in (("s", ("17.1",), "work_mem = 4\n"), ("t", ("17.1", "17.2"), "jit = off\n")):
+            store.append_session(SESSION.model_copy(update={"id": name}))
+            for version in versions:
+                row = run_of(version, session=name).model_copy(update={"options": text})
+                store.append_run(row)
+                store.append_block(block(row, 1.0))
+        first, *_, last = store.runs()
+        assert compared(parsed(first.options), parsed(last.options))[0] == []
+        assert sorted(edited(first, last, store)) == ["jit = off is set after only", "work_mem = 4 is set before only"]
+        assert list(edited(last, last, store)) == []
 
 
 @pytest.mark.slow

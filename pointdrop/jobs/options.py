@@ -1,0 +1,100 @@
+"""Did somebody change an option between the two sides of a finding? Read from the option files the runs kept.
+
+Options come and go with releases: 8.0.30 has `innodb_redo_log_capacity` where 8.0.28 has `innodb_log_file_size`. That
+is no change of the config. A change is an option that has another value on the two sides, or anything that differs
+between the two sessions in the option file of one and the same release, as that of the control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from detector.releases.kinds import resource_of
+from history.model import Finding, Lane, Run
+from history.store import Store
+
+Options = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OptionChanges:
+    """What differs in the options of the two sides, as sentences."""
+
+    changed: tuple[str, ...] = ()
+    """Somebody set something else."""
+    one_sided: tuple[str, ...] = ()
+    """Set on one side only, as an option is that one of the releases does not have."""
+
+
+def parsed(text: str) -> dict[str, str]:
+    """The options of an option file, `postgresql.conf` or `my.cnf`; a bare flag has an empty value.
+
+    >>> parsed("# a comment\\n[mysqld]\\nsync_binlog = 0\\nskip-log-bin\\n")
+    {'sync_binlog': '0', 'skip_log_bin': ''}
+    """
+    options = {}
+    for line in map(str.strip, text.splitlines()):
+        if line and line[0] not in "#[;":
+            name, _, value = line.partition("=")
+            options[name.strip().replace("-", "_")] = value.strip()
+    return options
+
+
+def compared(before: Options, after: Options) -> tuple[list[str], list[str]]:
+    """Options with two values, and options that one side has.
+
+    >>> compared({"jit": "on", "old": "1"}, {"jit": "off", "new": "2"})
+    (['jit was on, is off'], ['new = 2 is set after only', 'old = 1 is set before only'])
+    """
+    both = sorted(before.keys() & after.keys())
+    changed = [f"{name} was {before[name]}, is {after[name]}" for name in both if before[name] != after[name]]
+    alone = [f"{name} = {after[name]} is set after only" for name in sorted(after.keys() - before.keys())]
+    return changed, alone + [
+        f"{name} = {before[name]} is set before only" for name in sorted(before.keys() - after.keys())
+    ]
+
+
+def option_changes(finding: Finding, store: Store) -> OptionChanges:
+    """What differs between the options of the newest runs of the two sides, over everything that moved."""
+    changed, one_sided = set(), set()
+    for before, after in _sides(finding, store):
+        values, alone = compared(parsed(before.options), parsed(after.options))
+        by_hand = set(edited(before, after, store))
+        changed |= {*values, *by_hand}
+        one_sided |= {*alone} - by_hand
+    return OptionChanges(tuple(sorted(changed)), tuple(sorted(one_sided)))
+
+
+def _sides(finding: Finding, store: Store) -> Iterator[tuple[Run, Run]]:
+    """The newest run of either side, for every server, config, benchmark and lane that moved."""
+    places = sorted({(m.key.server, m.key.config, m.key.benchmark, _lane(m.key.metric)) for m in finding.moves})
+    for server, config, benchmark, lane in places:
+        found = [
+            store.runs(dbms=finding.dbms, version=version, server=server, config=config, benchmark=benchmark, lane=lane)
+            for version in (finding.previous, finding.release)
+        ]
+        known = [[run for run in runs if run.options] for runs in found]
+        if all(known):
+            yield known[0][-1], known[1][-1]
+
+
+def _lane(metric: str) -> Lane:
+    return "instructions" if resource_of(metric) == "instructions" else "time"
+
+
+def edited(before: Run, after: Run, store: Store) -> Iterator[str]:
+    """What differs in the options of a release that the sessions of both sides measured."""
+    if before.session_id == after.session_id:
+        return
+    left, right = (
+        {
+            run.release.version: parsed(run.options)
+            for run in store.runs(one.session_id, config=one.config, benchmark=one.benchmark, lane=one.lane)
+            if run.options
+        }
+        for one in (before, after)
+    )
+    for version in sorted(left.keys() & right.keys()):
+        values, alone = compared(left[version], right[version])
+        yield from (*values, *alone)
