@@ -136,6 +136,7 @@ def pull_of(github: Github, repository: str, head: str) -> int:
 # --- the result ------------------------------------------------------------------------------------------------
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.=,-]{1,80}$")]
+Group = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.=, -]{1,80}$")]
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Free = Annotated[str, Field(max_length=1_000)]
 Count = Annotated[int, Field(ge=0, le=100_000)]
@@ -156,7 +157,7 @@ class ResultRow(_Strict):
     """`pointdrop.jobs.compare.TestRow`, with nothing free but the names of functions."""
 
     test: Name
-    group: Name
+    group: Group
     metric: Literal["insn/o", "qps", "cpu_us/o"]
     verdict: Literal["SAME", "DIFFERENT", "UNKNOWN"]
     direction: Literal["", "regression", "improvement"]

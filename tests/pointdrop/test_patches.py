@@ -21,6 +21,7 @@ from pointdrop.jobs.patches import (
     BadResult,
     PatchResult,
     Refused,
+    ResultRow,
     check,
     comment,
     gate,
@@ -29,6 +30,7 @@ from pointdrop.jobs.patches import (
     read_result,
     shown,
 )
+from runners.settings import load_benchmark
 from tests.fake_github import FakeGitHub
 from tests.fake_github.state import Issue
 
@@ -172,7 +174,7 @@ def test_the_pull_request_of_a_commit_is_the_open_one_that_has_it_as_its_head(
 def result(**values: Any) -> dict[str, Any]:
     """A result as a machine writes it, one regression among two tests."""
     row = {
-        "test": "scan.range100", "group": "range-queries-4", "metric": "insn/o", "verdict": "DIFFERENT",
+        "test": "scan.range100", "group": "range, part 1", "metric": "insn/o", "verdict": "DIFFERENT",
         "direction": "regression", "before": 1000.0, "after": 1480.0, "change_pct": 48.0, "low_pct": 47.0,
         "high_pct": 49.0, "blocks": 2, "functions": [{"name": "pg_mblen", "before": 100.0, "after": 580.0}],
     }  # fmt: skip
@@ -190,6 +192,14 @@ def written(tmp_path: Path, content: object) -> Path:
     path = tmp_path / "result.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def test_every_test_of_the_catalogue_fits_the_form(configs: Path) -> None:
+    row = result()["report"]["tests"][0]
+    for test in load_benchmark("sysbench", configs).select("42"):
+        if test.reported:
+            named = {**row, "test": test.name, "group": test.group}
+            assert ResultRow.model_validate_json(json.dumps(named)).group == test.group
 
 
 def test_a_result_of_the_right_form_is_read(tmp_path: Path) -> None:
@@ -218,6 +228,7 @@ Change = Callable[[dict[str, Any]], object]
         lambda r: r["report"].update(warnings=["x"] * 200),
         lambda r: r["report"]["tests"][0].update(test="a b"),
         lambda r: r["report"]["tests"][0].update(test="a\n"),
+        lambda r: r["report"]["tests"][0].update(group="<b>"),
         lambda r: r["report"]["tests"][0].update(test="@everyone"),
         lambda r: r["report"]["tests"][0].update(metric="rss"),
         lambda r: r["report"]["tests"][0].update(verdict="GOOD"),

@@ -6,6 +6,7 @@ virtual environment and the cache of releases are links, as on a runner that kee
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -75,11 +76,13 @@ class Workplace:
         self._git("init", "--quiet", "--bare", str(self.branch))
 
     def _link_environment(self) -> None:
+        """The environment of this very test run, stamped as `.ci/virtualenv` would, so that nothing is installed."""
         programs = self.checkout / ".venv" / "bin"
         programs.mkdir(parents=True)
-        (programs.parent / ".pins").symlink_to(Path(sys.prefix) / ".pins")
-        for name in ("python", "pointdrop"):
-            (programs / name).symlink_to(Path(sys.prefix) / "bin" / name)
+        (programs / "pointdrop").symlink_to(Path(sys.prefix) / "bin" / "pointdrop")
+        pinned = (self.checkout / "requirements" / "run.txt").read_bytes()
+        stamp = hashlib.sha256(pinned + (self.checkout / "pyproject.toml").read_bytes()).hexdigest()
+        (programs.parent / ".pins").write_text(f"run.txt {stamp}\n")
 
     def break_machine(self, server: str) -> None:
         """Let every measuring job on `server` fail, as when its disk is gone."""

@@ -38,6 +38,32 @@ def test_linters_find_nothing(command: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_ten_lines_for_other_repositories_are_ten_good_lines(number: int, tmp_path: Path) -> None:
+    text = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "github-actions.md").read_text(), re.DOTALL)[number]
+    assert len(text.splitlines()) <= 10
+    file = tmp_path / ".github" / "workflows" / "pointdrop.yml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text.replace("SHA", "3" * 40))
+    for command in (
+        ("actionlint", str(file)),
+        ("zizmor", "--offline", "--no-progress", str(file)),
+        ("check-jsonschema", "--builtin-schema", "vendor.github-workflows", str(file)),
+    ):
+        done = subprocess.run((str(PROGRAMS / command[0]), *command[1:]), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    if "steps" in job:
+        asked, taken = job["steps"][0], load(ROOT / "action.yml")
+    else:
+        asked, taken = job, load(ROOT / ".github" / "workflows" / "bench-patch.yml")[True]["workflow_call"]
+        needed = [
+            job["permissions"] for job in load(ROOT / ".github" / "workflows" / "bench-patch.yml")["jobs"].values()
+        ]
+        assert {name for one in needed for name in one} <= set(job["permissions"]), "GitHub refuses the call otherwise"
+    assert set(asked["with"]) <= set(taken["inputs"])
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_permissions_are_empty_but_where_said(path: Path) -> None:
     assert load(path)["permissions"] == {}, "a job says what it needs"

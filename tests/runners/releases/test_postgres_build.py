@@ -16,34 +16,17 @@ import pytest
 
 from runners.engines.account import server_account
 from runners.releases import Catalogue, Installed
-from runners.releases.archives import remove_tree, unpack
-from runners.releases.debian import mirror_lines
+from runners.releases.archives import remove_tree
+from tests.runners.releases.postgres_source import source_repository
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-#: The same commit every time, so that the build of an earlier run is found again.
-GIT = ["git", "-c", "user.name=debian", "-c", "user.email=debian@example.org"]
-DATE = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
 PATCHED = "src/backend/utils/adt/version.c"
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The upstream source of postgresql-15, verified by apt, as a git repository."""
-    folder = tmp_path_factory.mktemp("source")
-    (folder / "lists" / "partial").mkdir(parents=True)
-    (folder / "sources.list").write_text("\n".join(mirror_lines(["bookworm"], KEYRING, kind="deb-src")) + "\n")
-    options = [f"Dir::Etc::sourcelist={folder}/sources.list", "Dir::Etc::sourceparts=/dev/null", f"Dir::State={folder}",
-               f"Dir::State::lists={folder}/lists", f"Dir::Cache={folder}/cache", "APT::Sandbox::User="]  # fmt: skip
-    apt = ["apt-get", "-qq", *(word for option in options for word in ("-o", option))]
-    subprocess.run([*apt, "update"], check=True)
-    subprocess.run([*apt, "source", "--download-only", "postgresql-15"], cwd=folder, check=True)
-    tree = folder / "tree"
-    unpack(next(folder.glob("*.orig.tar.*")), tree, subtree="*")
-    for command in (["init", "--quiet"], ["add", "--all", "--force"], ["commit", "--quiet", "-m", "release"]):
-        subprocess.run([*GIT, *command], cwd=tree, env=DATE | {"PATH": "/usr/bin:/bin"}, check=True)
-    return tree
+    return source_repository(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="module")
