@@ -19,6 +19,9 @@ def doctor(
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend what was found. Changes nothing.")
     ] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Let a host in quarantine measure again, and learn anew what is usual.")
+    ] = False,
 ) -> None:
     """Check this machine for measuring: what was found, why it matters, what it costs, how to mend it.
 
@@ -28,8 +31,12 @@ def doctor(
     from dataclasses import asdict
 
     from pointdrop.paths import state_dir
+    from runners.canary import Canary
     from runners.doctor import examine, probe
 
+    if clear:
+        was = Canary(state_dir()).clear()
+        typer.echo("This host may measure again." if was else "This host was not in quarantine.", err=True)
     checks = examine(probe(state_dir()))
     if format == "json":
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))

@@ -18,9 +18,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from history.model import Block, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.picks import Work, pick, pick_named
+from runners.canary import Canary
 from runners.errors import RunnersError
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
+from runners.sessions.session import HOST_LOCK
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
 
 SECONDS_A_MINUTE = 60.0
@@ -98,6 +100,11 @@ class Bench:
     say: Callable[[str], None] = lambda text: None
     sink: Callable[[Session, Run, Block], None] | None = None
     """Takes each block besides the history."""
+
+    @property
+    def canary(self) -> Canary:
+        """Whether this host is still the machine it was."""
+        return Canary(self.state, lock=HOST_LOCK)
 
 
 def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
@@ -271,6 +278,10 @@ def _fetch(bench: Bench, releases: Iterable[Release], measured: Measured) -> dic
 
 def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None) -> None:
     plan = session_of(bench, begun)
+    watched = plan.lane == "time" and plan.server.canary
+    if watched and (sick := bench.canary.check(f"before the session {begun.id}")):
+        measured.incomplete.append(f"{begun.id}: {sick}")
+        return
     record = _record(bench.state, begun)
     finished = bench.store.block_ids(begun.id)
     stored = next((s for s in bench.store.sessions() if s.id == begun.id), None)
@@ -298,3 +309,5 @@ def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None)
     measured.add(outcome, begun.work)
     if not outcome.stopped:
         record.unlink()
+    if watched and (sick := bench.canary.check(f"after the session {begun.id}")):
+        measured.incomplete.append(f"{begun.id} was measured, but {sick}")

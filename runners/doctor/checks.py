@@ -127,6 +127,13 @@ def _tool(name: str, status: Status) -> _Judge:
 #: name, judge, why, cost if ignored, commands that mend it
 _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
     (
+        "canary",
+        lambda f: ("fail", f.quarantine) if f.quarantine else ("ok", "not in quarantine"),
+        "A host that no longer takes as long as it used to for fixed work is another machine.",
+        "a step in every series of this host",
+        ("pointdrop doctor --clear   # accepts the machine as it is now",),
+    ),
+    (
         "governor",
         _governor,
         "A governor that follows the load changes the clock between tests.",

@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runners.canary import Canary
+
 STEAL_WINDOW_S = 1.0
 TOOL_TIMEOUT_S = 20
 TOOLS = {
@@ -60,6 +62,8 @@ class Facts:
     cgroup: int | None = None
     root: bool = False
     unprivileged_user: str | None = None
+    quarantine: str | None = None
+    """Why the canary keeps this host from measuring."""
     tools: dict[str, str | None] = field(default_factory=dict)
     """First line of `TOOL --version`, or None when the tool is missing."""
 
@@ -223,5 +227,6 @@ def probe(state: Path, root: Path = Path("/"), window_s: float = STEAL_WINDOW_S)
         cgroup=2 if (root / "sys/fs/cgroup/cgroup.controllers").exists() else 1 if memory else None,
         root=os.geteuid() == 0,
         unprivileged_user=_unprivileged_user(),
+        quarantine=str(found) if (found := Canary(state).quarantine()) else None,
         tools=_tool_versions(),
     )

@@ -38,6 +38,9 @@ class Server(Setting):
     """Memory for the DBMS's own cache of pages (buffer pool, shared buffers, block cache)."""
     log_mib: int = Field(ge=32)
     """Redo log or WAL the DBMS may keep, so that no checkpoint falls into a short test."""
+    canary: bool = False
+    """Time a fixed piece of work before and after each session of the time lane, and keep a host out that no longer
+    takes as long as it used to."""
     steal_limit: float = Field(default=STEAL_LIMIT, ge=0, le=1)
     """Share of all CPU time taken by other guests above which a block of the time lane is `noisy`."""
     foreign_limit: float = Field(default=BUSY_LIMIT, ge=0, le=1)

@@ -1,0 +1,122 @@
+"""What a host took for the fixed work so far, and whether it is kept from measuring.
+
+Below the state directory: `canary/readings.jsonl`, a line a reading, and `canary/quarantine.json` while the host is
+sick. Readings of a sick host are not kept, so that it cannot become the usual.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runners.canary.judging import MOST_READINGS, Reading, differences
+from runners.canary.work import work
+
+#: A reading that differs is taken again so often, since anything may disturb one.
+AGAIN = 2
+#: Seconds between.
+PAUSE_S = 10.0
+
+
+class Quarantine(BaseModel):
+    """Why a host may not measure."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: datetime
+    when: str
+    """`before the session X` or `after the session X`."""
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        why = "; ".join(self.reasons)
+        return (
+            f"this host is in quarantine since {self.since:%Y-%m-%d %H:%M} UTC, {self.when}: {why}. Mend it, or accept "
+            "it as it is now: pointdrop doctor --clear"
+        )
+
+
+@dataclass(frozen=True)
+class Canary:
+    """The canary of the host whose state directory is `state`."""
+
+    state: Path
+    lock: Path | None = None
+    """The lock of sessions: while somebody else measures, there is nothing to be learnt."""
+    read: Callable[[Path], Reading] = work
+    pause_s: float = PAUSE_S
+
+    @property
+    def _folder(self) -> Path:
+        return self.state / "canary"
+
+    def quarantine(self) -> Quarantine | None:
+        """Why the host may not measure; None when it may. A file that cannot be read keeps it out, too."""
+        path = self._folder / "quarantine.json"
+        if not path.exists():
+            return None
+        try:
+            return Quarantine.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            return Quarantine(since=datetime.now(UTC), when="unknown", reasons=(f"{path} cannot be read",))
+
+    def check(self, when: str) -> Quarantine | None:
+        """Do the work and compare; a host that differs each time goes into quarantine."""
+        if found := self.quarantine():
+            return found
+        if self.lock is None:
+            return self._compare(when)
+        try:
+            with FileLock(self.lock, timeout=0, mode=0o666):
+                return self._compare(when)
+        except Timeout:
+            return None
+
+    def _compare(self, when: str) -> Quarantine | None:
+        before = self.readings()
+        for left in range(AGAIN, -1, -1):
+            now = self.read(self._folder)
+            reasons = differences(now, before)
+            if not reasons:
+                self._remember(now)
+                return None
+            if left:
+                time.sleep(self.pause_s)
+        found = Quarantine(since=datetime.now(UTC), when=when, reasons=reasons)
+        self._write("quarantine.json", found.model_dump_json())
+        return found
+
+    def clear(self) -> bool:
+        """End the quarantine and forget what was usual, since the machine may be another one now; whether it was in."""
+        was = self.quarantine() is not None
+        for name in ("quarantine.json", "readings.jsonl"):
+            (self._folder / name).unlink(missing_ok=True)
+        return was
+
+    def readings(self) -> list[Reading]:
+        """The oldest first; a line that was cut off by a crash is left out."""
+        path, found = self._folder / "readings.jsonl", []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                values = json.loads(line)
+                found.append(Reading(*(float(values[name]) for name in Reading._fields)))
+            except (ValueError, KeyError, TypeError):
+                continue
+        return found
+
+    def _remember(self, reading: Reading) -> None:
+        kept = [*self.readings(), reading][-MOST_READINGS:]
+        self._write("readings.jsonl", "".join(f"{json.dumps(one._asdict())}\n" for one in kept))
+
+    def _write(self, name: str, text: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        temporary = self._folder / f"{name}.new"
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self._folder / name)

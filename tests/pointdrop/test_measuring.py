@@ -1,0 +1,54 @@
+"""Measuring: a host in quarantine is left alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from history.model import Release
+from history.store import Store
+from pointdrop.jobs import measuring
+from pointdrop.jobs.measuring import Bench, Measured, begin, unfinished
+from pointdrop.jobs.picks import Work
+from runners.canary import Quarantine
+from runners.sessions import Outcome
+from runners.settings import load_plan
+
+
+def prepared(tmp_path: Path, configs: Path, profile: str) -> tuple[Bench, Any]:
+    """A bench without a catalogue, and a session of `small` that it is asked to run."""
+    plan = load_plan("nightly", configs)
+    releases = [Release(dbms="postgres", version=version, line="17") for version in ("17.1", "17.2")]
+    measure = plan.measure[0].model_copy(update={"profile": profile, "dbms": "postgres"})
+    work = Work(measure, "default", "17", (releases[1],), releases[0], False)
+    bench = Bench(configs, tmp_path, cast("Any", None), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
+    return bench, begin(plan, "small", work, datetime.now(UTC))
+
+
+def sick(tmp_path: Path) -> None:
+    found = Quarantine(since=datetime.now(UTC), when="after the session 7", reasons=("CPU: slow",))
+    (tmp_path / "canary").mkdir()
+    (tmp_path / "canary" / "quarantine.json").write_text(found.model_dump_json())
+
+
+@pytest.mark.parametrize(("profile", "runs"), [("quick", 0), ("instructions", 1)])
+def test_a_host_in_quarantine_measures_no_time_but_may_count(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch, profile: str, runs: int
+) -> None:
+    called: list[object] = []
+
+    def run_session(*arguments: object, **options: object) -> Outcome:
+        called.append(arguments)
+        return Outcome(planned=0)
+
+    monkeypatch.setattr(measuring, "run_session", run_session)
+    bench, begun = prepared(tmp_path, configs, profile)
+    sick(tmp_path)
+    measured = Measured()
+    with bench.store:
+        measuring._run(bench, begun, measured, None)
+    assert len(called) == runs and unfinished(tmp_path) == []
+    assert any("doctor --clear" in text for text in measured.incomplete) == (runs == 0)
