@@ -29,12 +29,17 @@ def main() -> int:
     parser.add_argument("--dbms", default="postgres")
     parser.add_argument("--comparisons", type=int, default=200)
     parser.add_argument("--tests", default="local", help="a set of sysbench tests")
+    parser.add_argument("--rows", type=int, help="of the table; as in the profile by default")
     parser.add_argument("--budget-minutes", type=float, default=30.0, help="of one run")
     parser.add_argument("--keep", type=Path, help="append each report here, as JSON Lines; a run that is there counts")
     options = parser.parse_args()
     benchmark = load_benchmark("sysbench", configs_dir())
     tests = benchmark.select(options.tests)
     reported = [test.name for test in tests if test.reported]
+    profile = load_profile("instructions", configs_dir())
+    if options.rows and profile.scale:
+        scale = profile.scale.model_copy(update={"rows": options.rows})
+        profile = profile.model_copy(update={"scale": scale, "age_updates": options.rows // 2})
     reports = kept(options.keep)
     with closing(Catalogue(configs_dir(), state_dir())) as catalogue:
         released = catalogue.fetch(options.dbms, options.release)
@@ -47,7 +52,7 @@ def main() -> int:
                     server=load_server("local", configs_dir()),
                     benchmark=benchmark,
                     tests=tests,
-                    profile=load_profile("instructions", configs_dir()),
+                    profile=profile,
                     metrics=load_metrics(configs_dir()),
                     configs=configs_dir(),
                     state=state_dir(),
