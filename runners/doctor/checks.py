@@ -267,6 +267,13 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         ("apt-get install bubblewrap",),
     ),
     (
+        "user namespaces",
+        lambda f: _is(f.userns, f.userns, "allowed to plain accounts" if f.userns else "forbidden to plain accounts"),
+        "bubblewrap makes its sandbox of them.",
+        "patches of strangers are refused",
+        ("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   # Ubuntu; keep it in /etc/sysctl.d",),
+    ),
+    (
         "user",
         _user,
         "DBMS servers refuse to run as root, and must not.",

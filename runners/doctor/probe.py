@@ -56,6 +56,8 @@ class Facts:
     perf_paranoid: int | None = None
     perf_counters: bool | None = None
     ptrace_scope: int | None = None
+    userns: bool | None = None
+    """Whether plain accounts may make user namespaces."""
     clocksource: str | None = None
     clock_synchronised: bool | None = None
     virtual: str | None = None
@@ -164,6 +166,17 @@ def _virtual(tree: _Tree) -> str | None:
     return None
 
 
+def _userns(tree: _Tree) -> bool | None:
+    """Ubuntu has AppArmor forbid them, Debian once had a switch of its own, and any kernel may allow none."""
+    if tree.number("proc/sys/user/max_user_namespaces") is None:
+        return None
+    return (
+        tree.number("proc/sys/user/max_user_namespaces") != 0
+        and tree.number("proc/sys/kernel/unprivileged_userns_clone") != 0
+        and tree.number("proc/sys/kernel/apparmor_restrict_unprivileged_userns") != 1
+    )
+
+
 def _unprivileged_user() -> str | None:
     import pwd
 
@@ -221,6 +234,7 @@ def probe(state: Path, root: Path = Path("/"), window_s: float = STEAL_WINDOW_S)
         perf_paranoid=tree.number("proc/sys/kernel/perf_event_paranoid"),
         perf_counters=_perf_counters(),
         ptrace_scope=tree.number("proc/sys/kernel/yama/ptrace_scope"),
+        userns=_userns(tree),
         clocksource=tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         clock_synchronised=_clock_synchronised(),
         virtual=_virtual(tree),

@@ -95,3 +95,21 @@ def test_the_command_answers_for_programs_and_prints_fixes_without_running_them(
     checks = json.loads(done.stdout)
     assert {check["name"] for check in checks} >= {"governor", "steal", "valgrind", "sysbench", "user"}
     assert done.exit_code == (4 if any(check["status"] == "fail" for check in checks) else 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "status_of"),
+    [
+        ({}, "unknown"),
+        ({"user/max_user_namespaces": "1000"}, "ok"),
+        ({"user/max_user_namespaces": "0"}, "warn"),
+        ({"user/max_user_namespaces": "1000", "kernel/apparmor_restrict_unprivileged_userns": "1"}, "warn"),
+        ({"user/max_user_namespaces": "1000", "kernel/unprivileged_userns_clone": "0"}, "warn"),
+    ],
+)
+def test_a_machine_that_forbids_sandboxes_says_so(
+    tree: Path, tmp_path: Path, files: dict[str, str], status_of: str
+) -> None:
+    for name, text in files.items():
+        write(tree, f"proc/sys/{name}", text)
+    assert status(probe(tmp_path, tree, window_s=0))["user namespaces"] == status_of
