@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CACHED_BLOCKS = 8
 #: Points of one per-second line in a page; longer ones are folded.
 MAX_POINTS = 300
-#: Sample names that are no course over time.
+#: The distribution of response times: values, and how often; a step of several roles has more of them, with prefixes.
 HISTOGRAM = ("histogram_ms", "histogram_count")
 
 Samples = dict[str, dict[str, tuple[float, ...]]]
@@ -85,7 +85,7 @@ def seconds(
     found: dict[str, dict[str, Any]] = {}
     for version, block in blocks_of(series, versions).items():
         for name, values in details.samples(block).get(test, {}).items():
-            if name in HISTOGRAM or len(values) < 2:
+            if name.endswith(HISTOGRAM) or len(values) < 2:
                 continue
             folded, width = fold(values, name)
             entry = found.setdefault(name, {"name": name, "lines": []})

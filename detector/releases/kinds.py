@@ -57,7 +57,7 @@ RESOURCES: dict[str, tuple[str, ...]] = {
     "writes": ("w/o", "wKB/o", "wkbpi", "wpi"),
     "flushes": ("f/o",),
     # Per second, they repeat the throughput; tails and maxima of one run are too noisy to be evidence of anything.
-    "no evidence": ("cpups", "csps", "maxop", "p50", "p95", "p99", "f_await", "max", "avg"),
+    "no evidence": ("cpups", "csps", "maxop", "p50", "p95", "p99", "f_await", "max", "avg", "target_ips", "clientpq"),
 }
 NO_EVIDENCE = "no evidence"
 _RESOURCE = {metric: resource for resource, metrics in RESOURCES.items() for metric in metrics}

@@ -26,14 +26,14 @@ class Meter:
 
     def __init__(self, server_pid: int, data: Path) -> None:
         self._server_pid = server_pid
-        self._client_pid: int | None = None
+        self._client_cpu_s: dict[int, float] = {}
         self._ticks_per_s = os.sysconf("SC_CLK_TCK")
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._device = block_device(data)
 
     def watch_client(self, pid: int) -> None:
-        """From now on `client_cpu_s` is of this process."""
-        self._client_pid = pid
+        """From now on `client_cpu_s` has this process in it, as last seen once it has ended."""
+        self._client_cpu_s[pid] = cpu_clock_s(pid) or 0.0
 
     def pids(self) -> list[int]:
         """The server and its children now."""
@@ -49,10 +49,17 @@ class Meter:
             context_switches=parse_context_switches(stat),
             disk=parse_disk(_text(_PROC / "diskstats") or "", self._device),
             server_cpu_s=self._server_cpu_s(pids),
-            client_cpu_s=cpu_clock_s(self._client_pid) if self._client_pid is not None else None,
+            client_cpu_s=self._clients_cpu_s(),
             harness_cpu_s=time.process_time(),
             rss_bytes=self._rss_bytes(pids),
         )
+
+    def _clients_cpu_s(self) -> float | None:
+        for pid in list(self._client_cpu_s):
+            clock = cpu_clock_s(pid)
+            if clock is not None:
+                self._client_cpu_s[pid] = max(clock, self._client_cpu_s[pid])
+        return sum(self._client_cpu_s.values()) if self._client_cpu_s else None
 
     def _server_cpu_s(self, pids: list[int]) -> float | None:
         reaped = parse_reaped_cpu_s(_text(_PROC / str(self._server_pid) / "stat") or "", ticks_per_s=self._ticks_per_s)

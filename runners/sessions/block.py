@@ -11,10 +11,11 @@ from history.model import Block, BlockStatus, Measurement, Metric
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
 from runners.instructions import Counter
-from runners.sessions.data import Prepared, explain
+from runners.sessions.data import Prepared
 from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
+from runners.sessions.steps import StepLane
 from runners.settings import Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
@@ -43,7 +44,7 @@ def measure_block(
     warnings: tuple[str, ...] = ()
     try:
         engine.restore(prepared.path)
-        lane = _start(plan, engine, metrics)
+        lane = _start(plan, engine, metrics, prepared)
         for part in settled_parts(plan.tests):
             with engine.old_versions_kept() if plan.lane == "instructions" else nullcontext():
                 for test in part:
@@ -51,8 +52,7 @@ def measure_block(
                         raise Interrupted
                     result = lane.measure(engine, test, workload_seed(plan, test, block.number))
                     if test.reported:
-                        timed = plan.lane == "time"
-                        result.plans = explain(engine, test, plan.scale) if timed else prepared.plans.get(test.name, ())
+                        result.plans = lane.explain(engine, test)
                         results[test.name] = result
                     on_test(test, result)
             if part[-1].phase in SETTLED_PHASES:
@@ -71,15 +71,17 @@ def measure_block(
     return as_block(block, started, status, reason, results, warnings)
 
 
-def _start(plan: SessionPlan, engine: Engine, metrics: dict[str, Metric]) -> Lane:
+def _start(plan: SessionPlan, engine: Engine, metrics: dict[str, Metric], prepared: Prepared) -> Lane:
     if plan.lane == "time":
         engine.start(wrapper=())
         engine.wait_ready()
+        if plan.size:
+            return StepLane(plan.size, plan.server.threads, metrics)
         return TimeLane(plan.profile, plan.scale, metrics)
     counter = Counter(engine.directory, threads=engine.connection.driver == "mysql")
     engine.start(wrapper=counter.wrapper)
     engine.wait_ready()
-    return CountedLane(plan.profile, plan.scale, metrics, counter)
+    return CountedLane(plan.profile, plan.scale, metrics, counter, prepared.plans)
 
 
 def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:

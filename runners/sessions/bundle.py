@@ -12,24 +12,29 @@ from typing import Any
 from history.model import Release, Run, Session
 from runners.engines import Connection
 from runners.errors import BadSettings
+from runners.insertbench import LUA, role_commands
 from runners.sessions.model import PlannedRun, SessionPlan
 from runners.sessions.planning import COUNTED_SEED, DATA_SEED, plan_session, test_seconds, workload_seed
 from runners.settings import Benchmark, Profile, Server, Test
+from runners.settings.benchmarks import Driver
 from runners.settings.dbms import RenderedOptions
 from runners.sysbench import count_command, run_command, scripts_digest
-from runners.sysbench.scripts import scripts_dir
+from runners.sysbench.scripts import SCRIPTS, scripts_dir
 
 BUNDLE_SCHEMA = "pointdrop.bundle/1"
 
 
 def workload(plan: SessionPlan) -> dict[str, Any]:
     """What is done to a release, apart from the release and its config."""
+    # What only the other driver reads is no part of the workload.
+    steps = plan.size is not None
+    other_tests, other_profile = ({"counted", "script"}, set[str]()) if steps else ({"step"}, {"insert"})
     return {
         "benchmark": plan.benchmark.name,
-        "tests": [test.model_dump(mode="json", exclude={"sets", "sql"}) for test in plan.tests],
-        "profile": plan.profile.model_dump(mode="json", exclude={"title"}),
+        "tests": [test.model_dump(mode="json", exclude={"sets", "sql"} | other_tests) for test in plan.tests],
+        "profile": plan.profile.model_dump(mode="json", exclude={"title"} | other_profile),
         "scale": plan.scale.model_dump(mode="json"),
-        "scripts": scripts_digest(),
+        "scripts": _scripts(plan.benchmark.driver),
         "data_seed": DATA_SEED,
         "counted_seed": COUNTED_SEED,
     }
@@ -40,6 +45,8 @@ def bundle_of(plan: SessionPlan, run: PlannedRun, options: RenderedOptions) -> d
     return {
         "schema": BUNDLE_SCHEMA,
         **workload(plan),
+        "driver": plan.benchmark.driver,
+        "size": plan.benchmark.size,
         "tests": [test.model_dump(mode="json") for test in plan.tests],
         "profile": plan.profile.model_dump(mode="json"),
         "server": plan.server.model_dump(mode="json"),
@@ -53,11 +60,19 @@ def bundle_of(plan: SessionPlan, run: PlannedRun, options: RenderedOptions) -> d
     }
 
 
+def _scripts(driver: Driver) -> str:
+    """Digest of the scripts the driver runs."""
+    return scripts_digest(LUA if driver == "insert" else SCRIPTS)
+
+
 def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
     """sysbench's command line in block 1, for people; SOCKET, PID and SCRIPTS stand for what differs between hosts."""
     postgres = run.release.dbms == "postgres"
     client = Connection("pgsql" if postgres else "mysql", Path("SOCKET"), 5432, "USER", "DATABASE")
     seed = workload_seed(plan, test, 1)
+    if plan.size:
+        roles = role_commands(client, test, plan.size, clients=plan.server.threads, seed=seed)
+        return " & ".join(" ".join(argv) for argv in roles.values()).replace(str(scripts_dir(LUA)), "SCRIPTS")
     if plan.lane == "time":
         argv = run_command(
             client,
@@ -68,6 +83,7 @@ def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
             seed=seed,
         )
     else:
+        assert test.counted is not None
         events = max(1, round(test.counted.events * plan.profile.events_factor))
         argv = count_command(
             client, test, plan.scale, pid=-1, warmup=test.counted.warmup, events=events, vgdb="vgdb", seed=seed
@@ -86,13 +102,14 @@ def repeat_plan(run: Run, session: Session, session_id: str, blocks: int | None 
             f"run {run.id} has no bundle to repeat it from (found {bundle.get('schema', 'nothing')}); "
             "only runs that were measured here can be repeated"
         )
-    if bundle["scripts"] != scripts_digest():
+    driver: Driver = bundle.get("driver", "sysbench")
+    if bundle["scripts"] != _scripts(driver):
         raise BadSettings(
-            f"run {run.id} was made with other sysbench scripts ({bundle['scripts']}, here {scripts_digest()}); "
+            f"run {run.id} was made with other sysbench scripts ({bundle['scripts']}, here {_scripts(driver)}); "
             "check out the revision that made it"
         )
     tests = tuple(Test.model_validate(test) for test in bundle["tests"])
-    benchmark = Benchmark(name=bundle["benchmark"], driver="sysbench", test=tests)
+    benchmark = Benchmark(name=bundle["benchmark"], driver=driver, size=bundle.get("size", ""), test=tests)
     return plan_session(
         session_id=session_id,
         plan=session.plan,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import shutil
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
@@ -18,6 +20,7 @@ from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
 from runners.settings import Scale, Test
 from runners.sysbench import age_command, explain_command, parse_plans, prepare_command, run_sysbench, scripts_digest
+from runners.sysbench import command as sysbench_command
 
 #: Rows a second that even a slow disk loads; past that the load is stuck.
 SLOWEST_LOAD_ROWS_PER_S = 2_000.0
@@ -45,17 +48,31 @@ class Prepared:
 class Recipe:
     """What the data is made of."""
 
-    scale: Scale
-    age_updates: int
-    seed: int
+    scale: Scale | None
+    """None for an empty server: the Insert Benchmark loads its tables itself."""
+    age_updates: int = 0
+    seed: int = 0
+
+
+@cache
+def code_digest(engine: type[Engine]) -> str:
+    """First 16 hex digits of the sha256 over the code that prepares: the scripts, this module, the command lines, and
+    the engine's classes. Data made by older code is not what this code would make, so it is not used."""
+    paths = {Path(__file__), Path(inspect.getfile(sysbench_command))}
+    paths |= {Path(inspect.getfile(one)) for one in engine.__mro__ if issubclass(one, Engine)}
+    digest = hashlib.sha256(scripts_digest().encode())
+    for path in sorted(paths):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 def prepared_key(engine: Engine, recipe: Recipe) -> str:
     """Name of the data: everything it depends on, as a digest."""
-    release = engine.installed.release
+    release, scale = engine.installed.release, recipe.scale
     parts = (
         release.dbms, release.version, release.digest or str(engine.installed.prefix), engine.options.text,
-        engine.options.initialise, recipe.scale.model_dump(), recipe.age_updates, recipe.seed, scripts_digest(),
+        engine.options.initialise, scale and scale.model_dump(), recipe.age_updates, recipe.seed,
+        code_digest(type(engine)),
     )  # fmt: skip
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
     return f"{release.dbms}-{release.version}-{digest}"
@@ -78,13 +95,12 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    scale = recipe.scale
     target = folder / prepared_key(engine, recipe)
     with FileLock(f"{target}.lock"):
         record = target / "prepared.json"
         if record.is_file():
             plans = {name: tuple(StatementPlan(**plan) for plan in rows) for name, rows in _read(record).items()}
-            if all(test.name in plans for test in tests):
+            if recipe.scale is None or all(test.name in plans for test in tests):
                 os.utime(target)
                 return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
         check_space(folder, needed)
@@ -92,8 +108,7 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
         engine.initialise()
         engine.start(wrapper=())
         engine.wait_ready()
-        _load(engine, recipe)
-        plans = {test.name: explain(engine, test, scale) for test in tests}
+        plans = _load(engine, recipe, recipe.scale, tests) if recipe.scale else {}
         engine.stop()
         engine.save(target / "data")
         rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
@@ -103,9 +118,11 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
 
 
-def _load(engine: Engine, recipe: Recipe) -> None:
-    """Fill the running server's tables, age them, and settle."""
-    scale, as_account = recipe.scale, engine.account.command
+def _load(
+    engine: Engine, recipe: Recipe, scale: Scale, tests: tuple[Test, ...]
+) -> dict[str, tuple[StatementPlan, ...]]:
+    """Fill the running server's tables, age them, and settle; the plans of the tests on what is there now."""
+    as_account = engine.account.command
     deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
     run_sysbench(as_account(prepare_command(engine.connection, scale, seed=recipe.seed)), deadline_s=deadline)
     if recipe.age_updates:
@@ -113,6 +130,7 @@ def _load(engine: Engine, recipe: Recipe) -> None:
         command = age_command(engine.connection, scale, updates=recipe.age_updates, seed=recipe.seed)
         run_sysbench(as_account(command), deadline_s=deadline)
     engine.settle()
+    return {test.name: explain(engine, test, scale) for test in tests}
 
 
 def explain(engine: Engine, test: Test, scale: Scale) -> tuple[StatementPlan, ...]:

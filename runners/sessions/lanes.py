@@ -15,6 +15,7 @@ from runners.instructions.valgrind import TOP_FUNCTIONS
 from runners.meters import Meter, Noise, Reading, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import directory_bytes
+from runners.sessions.data import explain
 from runners.sessions.planning import test_seconds
 from runners.settings import Profile, Scale, Test
 from runners.sysbench import Report, Second, count_command, parse_report, run_command, run_sysbench
@@ -47,6 +48,10 @@ class Lane(Protocol):
     """How a test is measured on a started engine."""
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult: ...
+
+    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
+        """The plans of the test's statements."""
+        ...
 
 
 def measurements(
@@ -116,6 +121,10 @@ class TimeLane:
             raise WorkloadFailed(f"{test.name} executed no statement in {seconds} s")
         return self._result(engine, test, report, readings, rates)
 
+    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
+        """On the data as the test left it."""
+        return explain(engine, test, self.scale)
+
     def _result(
         self, engine: Engine, test: Test, report: Report, readings: list[Reading], events: dict[str, float]
     ) -> TestResult:
@@ -161,9 +170,16 @@ class CountedLane:
     scale: Scale
     metrics: dict[str, Metric]
     counter: Counter
+    plans: dict[str, tuple[StatementPlan, ...]]
+    """On the data as loaded: explaining under callgrind is slow."""
+
+    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
+        """As found after the load."""
+        return self.plans.get(test.name, ())
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
+        assert test.counted is not None
         events = max(1, round(test.counted.events * self.profile.events_factor))
         own = -1 if engine.connection.driver == "pgsql" else engine.server_pid
         command = count_command(

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from history.model import Lane, Release
-from runners.settings import Benchmark, Profile, Scale, Server, Test
+from runners.settings import Benchmark, InsertSize, Profile, Scale, Server, Test
+from runners.settings.sizes import size_of
+
+#: Connections of a client of the Insert Benchmark: queries, inserts, deletes.
+CONNECTIONS_A_CLIENT = 3
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,17 @@ class SessionPlan:
         return self.profile.lane
 
     @property
+    def size(self) -> InsertSize | None:
+        """How much the Insert Benchmark does; None for sysbench."""
+        return size_of(self.benchmark, self.profile)
+
+    @property
     def scale(self) -> Scale:
-        """The profile's own scale, else the server's."""
+        """The profile's own scale, else the server's; a client of the Insert Benchmark has a table and three
+        connections."""
+        if self.size:
+            clients = self.server.threads
+            return Scale(tables=clients, rows=self.size.rows, threads=CONNECTIONS_A_CLIENT * clients)
         if self.profile.scale:
             return self.profile.scale
         return Scale(tables=self.server.tables, rows=self.server.rows, threads=self.server.threads)

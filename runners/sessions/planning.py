@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Sequence
 from history.model import Release
 from runners.errors import BadSettings
 from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
-from runners.settings import Benchmark, Profile, Server, Test
+from runners.settings import Benchmark, InsertSize, Profile, Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES
+from runners.settings.sizes import size_of
 
 #: Seed of the rows, in every session ever: releases are compared on the same table.
 DATA_SEED = 1
@@ -25,6 +26,8 @@ COUNTED_SEED = 1
 BLOCK_OVERHEAD_S = 2.0
 #: Seconds of a test besides its durations: connect, prepare statements, explain, the last report.
 TEST_OVERHEAD_S = 0.4
+#: Rows a second of the Insert Benchmark's steps on two cores, about.
+STEP_ROWS_PER_S = {"load": 50_000.0, "index": 200_000.0, "replace": 4_000.0}
 #: Seconds to initialise a server and to load a million rows; measured with Postgres on two cores.
 INITIALISE_S = 2.0
 LOAD_S_PER_MILLION_ROWS = 12.0
@@ -52,11 +55,13 @@ def plan_session(
 ) -> SessionPlan:
     """The session that measures `releases` and the control with every config, `blocks` times each.
 
-    The same arguments give the same blocks with the same ids. BadSettings when there is nothing to measure.
+    The same arguments give the same blocks with the same ids. BadSettings when there is nothing to measure, or
+    when the profile does not say how much of it.
     """
     if not tests:
         raise BadSettings(f"session {session_id}: no tests to run")
     chosen = {release.version: release for release in (*releases, control)}
+    size_of(benchmark, profile)
     dbms = {release.dbms for release in chosen.values()}
     if len(dbms) != 1:
         raise BadSettings(f"session {session_id}: one session measures one DBMS, not {', '.join(sorted(dbms))}")
@@ -120,6 +125,14 @@ def test_seconds(test: Test, profile: Profile) -> int:
     return {"read": profile.read_s, "write": profile.write_s, "scan": profile.scan_s, "warm": profile.warm_s}[test.kind]
 
 
+def step_seconds(test: Test, size: InsertSize) -> float:
+    """Expected seconds of a step of the Insert Benchmark."""
+    assert test.step is not None
+    if test.step.queries:
+        return float(size.query_s)
+    return size.replaced.get(test.name, size.rows) / STEP_ROWS_PER_S[test.step.does]
+
+
 def settle_seconds(plan: SessionPlan) -> float:
     """Wait after the postwrite steps: 60 s and 1 s per million rows, as published, within the profile's bound."""
     rows = plan.scale.rows * plan.scale.tables
@@ -130,7 +143,10 @@ def block_seconds(plan: SessionPlan) -> float:
     """Expected wall time of one block."""
     if plan.lane == "instructions":
         return BLOCK_OVERHEAD_S + COUNTED_TEST_S * plan.profile.events_factor * len(plan.tests)
-    tests = sum(plan.profile.warmup_s + test_seconds(test, plan.profile) + TEST_OVERHEAD_S for test in plan.tests)
+    if plan.size:
+        tests = sum(step_seconds(test, plan.size) + TEST_OVERHEAD_S for test in plan.tests)
+    else:
+        tests = sum(plan.profile.warmup_s + test_seconds(test, plan.profile) + TEST_OVERHEAD_S for test in plan.tests)
     return (
         BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
     )
@@ -148,7 +164,8 @@ def estimate(plan: SessionPlan, finished: Collection[str] = (), workers: int = 1
     """
     left = [block for block in plan.blocks if block.id not in finished]
     runs = len({block.run.id for block in left})
-    load = INITIALISE_S + LOAD_S_PER_MILLION_ROWS * plan.scale.rows * plan.scale.tables / 1e6
+    rows = 0 if plan.size else plan.scale.rows * plan.scale.tables
+    load = INITIALISE_S + LOAD_S_PER_MILLION_ROWS * rows / 1e6
     seconds = runs * load + len(left) * block_seconds(plan)
     at_once = workers if plan.lane == "instructions" else 1
     return Estimate(

@@ -321,7 +321,7 @@ def _measure(bench: _Bench, block: PlannedBlock) -> Block:
 
     with bench.engine(block.run) as engine:
         try:
-            recipe = Recipe(plan.scale, plan.profile.age_updates, DATA_SEED)
+            recipe = Recipe(plan.scale, plan.profile.age_updates, DATA_SEED) if plan.size is None else Recipe(None)
             prepared = prepare(engine, recipe, plan.tests, bench.state / "prepared", needed=2 * data_bytes(plan))
         except (EngineError, WorkloadFailed) as error:
             if bench.stop.is_set():

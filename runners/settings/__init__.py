@@ -1,21 +1,23 @@
 """Settings: the models of what is configured, and their loaders; configs of each DBMS: `runners.settings.dbms`."""
 
-from runners.settings.benchmarks import Benchmark, Counted, Test, load_benchmark, settled_parts
+from runners.settings.benchmarks import Benchmark, Counted, Step, Test, load_benchmark, settled_parts
 from runners.settings.files import Setting, find, read_model, read_toml, validate
 from runners.settings.plans import Backfill, Measure, Plan, adapted, load_plan
-from runners.settings.profiles import Profile, Scale, load_profile
+from runners.settings.profiles import InsertSize, Profile, Scale, load_profile
 from runners.settings.servers import Server, load_server
 
 __all__ = [
     "Backfill",
     "Benchmark",
     "Counted",
+    "InsertSize",
     "Measure",
     "Plan",
     "Profile",
     "Scale",
     "Server",
     "Setting",
+    "Step",
     "Test",
     "adapted",
     "find",

@@ -31,6 +31,7 @@ from runners.settings.dbms import load_dbms
 from runners.settings.files import Setting, find, read_model
 from runners.settings.profiles import load_profile
 from runners.settings.servers import load_server
+from runners.settings.sizes import size_of
 
 Dbms = Literal["postgres", "mysql", "mariadb", "myrocks"]
 
@@ -149,8 +150,10 @@ def _checked(plan: Plan, path: str, configs: Path) -> Plan:
         load_server(server, configs)
     for number, measure in enumerate(plan.measure):
         try:
-            load_benchmark(measure.benchmark, configs).select(measure.tests)
+            benchmark = load_benchmark(measure.benchmark, configs)
+            benchmark.select(measure.tests)
             profile = load_profile(measure.profile, configs)
+            size_of(benchmark, profile)
         except BadSettings as error:
             raise BadSettings(f"{path}: measure.{number}: {error}") from error
         unknown = sorted(set(measure.configs) - (known := load_dbms(measure.dbms, configs).configs).keys())

@@ -27,6 +27,17 @@ class Scale(Setting):
     threads: int = Field(default=1, ge=1)
 
 
+class InsertSize(Setting):
+    """How much the Insert Benchmark does; rows are of each client, which has a table of its own."""
+
+    rows: int = Field(ge=1_000)
+    """Rows loaded."""
+    replaced: dict[str, int]
+    """Rows inserted, and deleted, by each step that replaces."""
+    query_s: int = Field(ge=1)
+    """Seconds of each step that queries."""
+
+
 class Profile(Setting):
     """Durations of one profile."""
 
@@ -47,6 +58,8 @@ class Profile(Setting):
     soon after: a short test would count little else."""
     scale: Scale | None = None
     """Replaces the server's own scale."""
+    insert: dict[str, InsertSize] = Field(default_factory=dict)
+    """Sizes of the Insert Benchmark by name, `cached` and `io-bound`."""
     events_factor: float = Field(default=1.0, gt=0)
     """Instructions lane: multiplies the catalogue's number of counted events."""
 

@@ -6,10 +6,10 @@ from runners.sysbench.command import (
     explain_command,
     prepare_command,
     run_command,
-    scripts_digest,
 )
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import CountedWindow, Report, Second, parse_plans, parse_report
+from runners.sysbench.scripts import scripts_digest
 
 __all__ = [
     "CountedWindow",

@@ -8,8 +8,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from runners.engines import Connection
 from runners.settings import Scale, Test
@@ -25,17 +25,11 @@ _SEED_LIMIT = 2**31 - 1
 _DATA_SEEDS = 1_000_000
 
 
-def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """`base` with our scripts where `require` finds them, after nothing of the user's."""
-    return {**base, "LUA_PATH": f"{scripts_dir()}/?.lua;;", "LC_ALL": "C"}
-
-
-def scripts_digest() -> str:
-    """First 16 hex digits of the sha256 over the Lua scripts: a changed script is a changed workload."""
-    digest = hashlib.sha256()
-    for path in sorted(SCRIPTS.glob("*.lua")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+def environment(base: Mapping[str, str], argv: Sequence[str]) -> dict[str, str]:
+    """`base` with modules where `require` finds them, and none of the user's: those beside the script of `argv`, then
+    ours."""
+    beside = next((Path(part).parent for part in argv if part.endswith(".lua")), scripts_dir())
+    return {**base, "LUA_PATH": f"{beside}/?.lua;{scripts_dir()}/?.lua;;", "LC_ALL": "C"}
 
 
 def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]:
@@ -47,7 +41,7 @@ def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]
         "threads": threads,
         "data-seed": seed % _DATA_SEEDS + 1,
     }
-    return _command(client, _PREPARE_SCRIPT, options, "prepare")
+    return command(client, _PREPARE_SCRIPT, options, "prepare")
 
 
 def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) -> list[str]:
@@ -58,15 +52,15 @@ def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) ->
         "threads": 1,
         "time": 0,
         "events": updates,
-        **_seed(seed),
+        **seeded(seed),
     }
-    return _command(client, _AGE_SCRIPT, options, "run")
+    return command(client, _AGE_SCRIPT, options, "run")
 
 
 def explain_command(client: Connection, test: Test, scale: Scale) -> list[str]:
     """Print the plan of every statement of the test."""
     options: dict[str, OptionValue] = {"tables": scale.tables, "table-size": scale.rows, **_test_options(test)}
-    return _command(client, test.script, options, "explain")
+    return command(client, test.script, options, "explain")
 
 
 def run_command(client: Connection, test: Test, scale: Scale, *, seconds: int, warmup_s: int, seed: int) -> list[str]:
@@ -80,11 +74,11 @@ def run_command(client: Connection, test: Test, scale: Scale, *, seconds: int, w
         "report-interval": 1,
         "histogram": "on",
         "percentile": 99,
-        **_seed(seed),
+        **seeded(seed),
     }
     if warmup_s:
         options["report-checkpoints"] = warmup_s
-    return _command(client, test.script, options, "run")
+    return command(client, test.script, options, "run")
 
 
 def count_command(
@@ -103,26 +97,29 @@ def count_command(
         "count-warmup": warmup,
         "count-events": events,
         "count-vgdb": vgdb,
-        **_seed(seed),
+        **seeded(seed),
     }
-    return _command(client, test.script, options, "run")
+    return command(client, test.script, options, "run")
 
 
 def _test_options(test: Test) -> dict[str, OptionValue]:
     return {name.replace("_", "-"): value for name, value in test.options.items()}
 
 
-def _seed(seed: int) -> dict[str, OptionValue]:
+def seeded(seed: int) -> dict[str, OptionValue]:
     return {"rand-type": "uniform", "rand-seed": seed % _SEED_LIMIT or 1}
 
 
-def _command(client: Connection, script: str, options: Mapping[str, OptionValue], command: str) -> list[str]:
+def command(
+    client: Connection, script: str, options: Mapping[str, OptionValue], verb: str, scripts: Path = SCRIPTS
+) -> list[str]:
+    """One script of the folder `scripts` with its options; an empty value leaves an option out."""
     return [
         "sysbench",
         *_connection(client),
         *(f"--{name}={_text(value)}" for name, value in options.items() if value != ""),
-        str(scripts_dir() / f"{script}.lua"),
-        command,
+        str(scripts_dir(scripts) / f"{script}.lua"),
+        verb,
     ]
 
 

@@ -22,18 +22,21 @@ def run_sysbench(
     deadline_s: float,
     on_start: Callable[[int], None] | None = None,
     on_second: Callable[[Second], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
     wake_at_s: float | None = None,
     on_wake: Callable[[], None] | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> str:
     """Run `argv` to its end and return all it printed.
 
     `on_start` gets its process id. `on_second` is called as each per-second line arrives, so that meters keep
-    sysbench's own clock; `on_wake` once, `wake_at_s` seconds after its threads started. WorkloadFailed when it fails
-    or is not done by the deadline.
+    sysbench's own clock, `on_line` with every line; `on_wake` once, `wake_at_s` seconds after its threads started. The
+    files `pass_fds` stay open in it. WorkloadFailed when it fails or is not done by the deadline.
     """
     process = subprocess.Popen(
         list(argv),
-        env=environment({"PATH": os.defpath + ":/usr/local/bin", "HOME": "/nonexistent", "TZ": "UTC"}),
+        env=environment({"PATH": os.defpath + ":/usr/local/bin", "HOME": "/nonexistent", "TZ": "UTC"}, argv),
+        pass_fds=tuple(pass_fds),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -42,7 +45,7 @@ def run_sysbench(
         if on_start:
             on_start(process.pid)
         assert process.stdout is not None
-        output = _follow(process.stdout, time.monotonic() + deadline_s, on_second, wake_at_s, on_wake)
+        output = _follow(process.stdout, time.monotonic() + deadline_s, on_second, on_line, wake_at_s, on_wake)
         if output is None:
             raise WorkloadFailed(f"{_brief(argv)} is not done after {deadline_s:.0f} s")
         process.wait()
@@ -61,6 +64,7 @@ def _follow(
     pipe: IO[bytes],
     deadline: float,
     on_second: Callable[[Second], None] | None,
+    on_line: Callable[[str], None] | None,
     wake_at_s: float | None,
     on_wake: Callable[[], None] | None,
 ) -> str | None:
@@ -87,6 +91,8 @@ def _follow(
             for line in lines:
                 text.append(line + b"\n")
                 decoded = line.decode(errors="replace")
+                if on_line:
+                    on_line(decoded)
                 if decoded.startswith("Threads started!") and wake_at_s is not None:
                     wake = time.monotonic() + wake_at_s
                 second = parse_second(decoded) if on_second else None

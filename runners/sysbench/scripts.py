@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import shutil
 import tempfile
 from functools import cache
@@ -22,15 +23,23 @@ def readable(folder: Path) -> bool:
     return ways and all(path.stat().st_mode & READ for path in folder.iterdir())
 
 
+def scripts_digest(scripts: Path = SCRIPTS) -> str:
+    """First 16 hex digits of the sha256 over the Lua scripts: a changed script is a changed workload."""
+    digest = hashlib.sha256()
+    for path in sorted(scripts.glob("*.lua")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 @cache
-def scripts_dir() -> Path:
-    """A folder with the scripts that every account may read: `SCRIPTS`, or a copy for as long as this process lives
+def scripts_dir(scripts: Path = SCRIPTS) -> Path:
+    """A folder with the scripts that every account may read: `scripts`, or a copy for as long as this process lives
     when the checkout stands where others may not enter, as below /root."""
-    if readable(SCRIPTS):
-        return SCRIPTS
+    if readable(scripts):
+        return scripts
     folder = Path(tempfile.mkdtemp(prefix="pointdrop-lua-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for path in SCRIPTS.glob("*.lua"):
+    for path in scripts.glob("*.lua"):
         shutil.copyfile(path, folder / path.name)
         (folder / path.name).chmod(0o644)
     folder.chmod(0o755)

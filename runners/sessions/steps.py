@@ -1,0 +1,116 @@
+"""One step of the Insert Benchmark on a running server, as rows of the history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from history.model import Metric, StatementPlan
+from runners.engines import Engine
+from runners.insertbench import (
+    efficiency,
+    explain_command,
+    parse_window,
+    prepare_command,
+    rates,
+    role_commands,
+    run_step,
+    throughput,
+)
+from runners.insertbench.figures import SLA_SHARE, Rates
+from runners.meters import Meter, foreign_noise
+from runners.meters.proc import directory_bytes
+from runners.sessions.data import EXPLAIN_DEADLINE_S
+from runners.sessions.lanes import GB, GRACE_S, TestResult, measurements
+from runners.settings import InsertSize, Test
+from runners.sysbench import Report, parse_plans, parse_report, run_sysbench
+
+#: Rows a second that even a slow disk with sync on commit takes; past that the step is stuck.
+SLOWEST_ROWS_PER_S = 50.0
+MS = 1e3
+
+
+@dataclass
+class StepLane:
+    """Steps in their order on one server, each measured from its first transaction to its last."""
+
+    size: InsertSize
+    clients: int
+    metrics: dict[str, Metric]
+
+    def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
+        """WorkloadFailed when a role fails, or when nothing was done."""
+        assert test.step is not None
+        as_account, size, clients = engine.account.command, self.size, self.clients
+        if test.step.does == "load":
+            run_sysbench(as_account(prepare_command(engine.connection, clients=clients)), deadline_s=GRACE_S)
+        meter = Meter(engine.server_pid, engine.data)
+        done = run_step(
+            role_commands(engine.connection, test, size, clients=clients, seed=seed),
+            clients=clients,
+            meter=meter,
+            as_account=as_account,
+            deadline_s=self._deadline_s(test),
+        )
+        windows = {role: parse_window(text, clients) for role, text in done.outputs.items()}
+        found = rates(test.step, windows, clients=clients, rows=size.rows, query_s=size.query_s)
+        reports = {role: parse_report(text) for role, text in done.outputs.items()}
+        main = next(iter(reports))
+        first, last = done.readings[0], done.readings[-1]
+        values = throughput(found) | efficiency(first, last, found)
+        values["maxop"] = reports[main].latency_max_ms / MS
+        values["dbgb"] = directory_bytes(engine.data) / GB
+        result = TestResult(
+            measurements=measurements(test, values, self.metrics, found.operations),
+            samples=samples(test.step.rows_per_commit, reports),
+            noise=foreign_noise(first, last),
+            seconds=windows[main].seconds,
+        )
+        if found.void:
+            result.warnings.append(sla_warning(test.name, found))
+        result.warnings += [
+            f"{test.name}: {report.errors} transactions of {role} failed and were repeated"
+            for role, report in reports.items()
+            if report.errors
+        ]
+        return result
+
+    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
+        """The plans of the step's statements on the data as it now is."""
+        command = explain_command(engine.connection, test)
+        if command is None:
+            return ()
+        return parse_plans(run_sysbench(engine.account.command(command), deadline_s=EXPLAIN_DEADLINE_S))
+
+    def _deadline_s(self, test: Test) -> float:
+        assert test.step is not None
+        if test.step.queries:
+            return GRACE_S + self.size.query_s
+        rows = self.size.replaced.get(test.name, self.size.rows)
+        return GRACE_S + rows * self.clients / SLOWEST_ROWS_PER_S
+
+
+def sla_warning(step: str, found: Rates) -> str:
+    """Why a step's queries do not count."""
+    assert found.promised_per_s
+    share = found.inserted_per_s / found.promised_per_s
+    return (
+        f"{step}: {found.inserted_per_s:.0f} of {found.promised_per_s:.0f} inserts/s were reached "
+        f"({share:.0%}, SLA {SLA_SHARE:.0%}), so its queries do not count"
+    )
+
+
+def samples(rows_per_commit: int, reports: dict[str, Report]) -> dict[str, tuple[float, ...]]:
+    """By the second, and the distribution of response times: of the measured role, and with its name of each other."""
+    found: dict[str, tuple[float, ...]] = {}
+    main = next(iter(reports))
+    for role, report in reports.items():
+        prefix = "" if role == main else f"{role}_"
+        if role == "query":
+            found["qps"] = tuple(second.qps for second in report.seconds)
+        elif role in ("insert", "delete"):
+            name = "ips" if role == "insert" else "dps"
+            found[name] = tuple(second.tps * rows_per_commit for second in report.seconds)
+        found[f"{prefix}max_ms"] = tuple(second.latency_ms for second in report.seconds)
+        found[f"{prefix}histogram_ms"] = tuple(value for value, _ in report.histogram)
+        found[f"{prefix}histogram_count"] = tuple(float(count) for _, count in report.histogram)
+    return {name: values for name, values in found.items() if values}
