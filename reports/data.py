@@ -1,7 +1,7 @@
 """CSV and JSON of exactly what a page draws. Pure.
 
-JSON objects carry `schema` (`pointdrop.line/1`, `pointdrop.test/1`, `pointdrop.finding/1`); numbers are the history's,
-not rounded.
+JSON objects carry `schema` (`pointdrop.line/1`, `pointdrop.test/1`, `pointdrop.finding/1`, `pointdrop.compare/1`,
+`pointdrop.noise/1`); numbers are the history's, not rounded.
 """
 
 from __future__ import annotations
@@ -55,6 +55,11 @@ def table_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(rows)
     return out.getvalue()
+
+
+def table_json(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict[str, object]]:
+    """The same rows as objects."""
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def series_json(series: Sequence[Series], marks: dict[str, dict[str, Mark]]) -> list[dict[str, Any]]:

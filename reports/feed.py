@@ -50,13 +50,13 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
     first_seen = seen(snapshot)
 
     def updated(one: Finding) -> datetime:
-        events = snapshot.events.get(one.key, ())
+        events = snapshot.events_of(one)
         return events[-1].at if events else first_seen.get((one.dbms, one.release), EPOCH)
 
     entries = sorted(snapshot.findings, key=lambda one: (updated(one), one.key), reverse=True)[:MAX_ENTRIES]
     add(root, "updated", max((updated(one) for one in entries), default=EPOCH).isoformat())
     for one in entries:
-        short = brief(one, snapshot.events.get(one.key, ()), snapshot.links.get(one.key, ()))
+        short = brief(one, snapshot.events_of(one), snapshot.links_of(one))
         entry = ET.SubElement(root, f"{{{ATOM}}}entry")
         add(entry, "title", f"{short.shape} {short.title}")
         add(entry, "id", f"urn:pointdrop:finding:{one.key}")

@@ -15,12 +15,18 @@ from reports.ordering import step_order
 from reports.relative import levels, relative
 from reports.views import VIEWS, pick
 
+#: The cached benchmark; the same at another size is called `insert-SIZE`.
 BENCHMARK = "insert"
 #: Share of the target insert rate below which a step is void (the field's rule).
 SLA_SHARE = 0.95
 #: Metrics of a read-write step that say how its background inserts did: the rate reached and the rate promised.
 REACHED = "ips"
 TARGET = "target_ips"
+
+
+def is_insert(benchmark: str) -> bool:
+    """Whether a benchmark is the Insert Benchmark, of whatever size."""
+    return benchmark.partition("-")[0] == BENCHMARK
 
 
 @dataclass(frozen=True)

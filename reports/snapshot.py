@@ -9,17 +9,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from math import log
+from typing import TYPE_CHECKING, TypeVar, get_args
 
-from history.model import Block, Finding, FindingEvent, IssueLink, Run, Series, Session
+from history.keys import issue_key
+from history.model import Block, Finding, FindingEvent, FindingKind, IssueLink, Run, Series, Session
 from reports.addresses import LineKey
 from reports.details import Details
+from reports.views import VIEWS
 
 if TYPE_CHECKING:
     from history.store import Store
 
 
 Keyed = TypeVar("Keyed", FindingEvent, IssueLink)
+
+FINDING_KINDS = frozenset(get_args(FindingKind))
+
+
+def keys_of(finding: Finding) -> tuple[str, ...]:
+    """The keys under which something can have happened to a finding: its own, and that of its issue."""
+    issue = issue_key(finding.dbms, finding.line, finding.release, finding.kind)
+    return tuple(dict.fromkeys((finding.key, issue)))
 
 
 @dataclass(frozen=True)
@@ -50,8 +61,22 @@ class Snapshot:
 
     @property
     def gone(self) -> list[str]:
-        """Keys of findings that something happened to and that the newest detection no longer has."""
-        return sorted((self.events.keys() | self.links.keys()) - {one.key for one in self.findings})
+        """Keys of findings that something happened to and that the newest detection no longer has; digests and issues
+        about a machine have keys too, and are no findings."""
+        known = {key for one in self.findings for key in keys_of(one)}
+        return sorted(
+            key for key in (self.events.keys() | self.links.keys()) - known if key.rsplit("/", 1)[-1] in FINDING_KINDS
+        )
+
+    def events_of(self, finding: Finding) -> tuple[FindingEvent, ...]:
+        """What happened to a finding, in order, whether it was written under its own key or its issue's."""
+        found = [event for key in keys_of(finding) for event in self.events.get(key, ())]
+        return tuple(sorted(found, key=lambda event: event.at))
+
+    def links_of(self, finding: Finding) -> tuple[IssueLink, ...]:
+        """Its issues, each once, the newest last."""
+        found = {(link.tracker, link.number): link for key in keys_of(finding) for link in self.links.get(key, ())}
+        return tuple(found.values())
 
     @property
     def sessions(self) -> list[Session]:
@@ -90,12 +115,22 @@ def grouped_by_line(series: Iterable[Series]) -> dict[LineKey, tuple[Series, ...
     return {key: tuple(sorted(found[key], key=lambda one: (one.key.test, one.key.metric))) for key in sorted(found)}
 
 
-def finding_order(finding: Finding) -> tuple[int, int, float, str]:
-    """What a reader should see first: confirmed regressions, the largest first."""
+#: Rates and costs of the processor: what a finding is ranked by, before it is by writes or context switches.
+LEADING = frozenset(metric for view in VIEWS for metric in view.metrics)
+
+
+def finding_order(finding: Finding) -> tuple[int, int, bool, float, str]:
+    """What a reader should see first: confirmed regressions, by what they cost users, the largest first."""
     kinds = ("regression", "drift", "improvement", "environment")
     tiers = ("confirmed", "provisional", "unconfirmed")
-    worst = max((abs(move.change_pct) for move in finding.moves), default=0.0)
-    return tiers.index(finding.tier), kinds.index(finding.kind), -worst, finding.key
+    ways: dict[str, str] = {"regression": "regression", "drift": "regression", "improvement": "improvement"}
+    told = [
+        move
+        for move in finding.moves
+        if move.key.metric in LEADING and move.direction == ways.get(finding.kind, move.direction)
+    ]
+    worst = max((abs(log(move.after / move.before)) for move in told if move.before > 0 < move.after), default=0.0)
+    return tiers.index(finding.tier), kinds.index(finding.kind), not told, -worst, finding.key
 
 
 def newest_first(rows: Sequence[Ran]) -> tuple[Ran, ...]:

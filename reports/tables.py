@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from history.model import Series
 from reports import table as writers
+from reports.across import across_tables, marked
 from reports.addresses import LineKey
 from reports.errors import NothingToShow
 from reports.heat import UNGROUPED, HeatTable, heat_table, overall
-from reports.insert import BENCHMARK, insert_summary
+from reports.insert import insert_summary, is_insert
 from reports.matrix import config_matrix
 from reports.ordering import by_catalogue
 from reports.pages.compare import summary_rows
@@ -39,6 +40,8 @@ class Selection:
     test: str | None = None
     view: str = ""
     base: str = ""
+    releases: tuple[str, ...] = ()
+    """`DBMS VERSION[ CONFIG]` of any lines, to be shown side by side."""
 
 
 Lines = dict[LineKey, tuple[Series, ...]]
@@ -54,10 +57,12 @@ def tables(store: Store, name: str, wanted: Selection, settings: ReportSettings)
         line=wanted.line,
         server=wanted.server,
         config=wanted.config,
-        benchmark=BENCHMARK if name == "insert" else wanted.benchmark,
+        benchmark=wanted.benchmark,
         test=wanted.test,
     )
     lines = grouped_by_line(found)
+    if wanted.releases:
+        return across_tables(name, lines, wanted.releases, settings, wanted.view)
     made = KINDS[name](lines, wanted, settings) if lines else []
     if not made:
         known = (
@@ -195,19 +200,17 @@ def insert_tables(lines: Lines, wanted: Selection, settings: ReportSettings) -> 
     """Throughput of each step, then relative to the base; a step that missed its insert rate says so."""
     found = []
     for key, series in lines.items():
+        if not is_insert(key.benchmark):
+            continue
         made = insert_summary(series, wanted.base or None)
         if not made.steps:
             continue
-
-        def marked(value: float | None, share: float | None, void: bool) -> Value:
-            return f"SLA {share:.0%}" if void and share is not None else value
-
         absolute = tuple(
-            (version, *(marked(cell.value, cell.sla_share, cell.void) for cell in row))
+            (version, *(marked(cell.value, cell) for cell in row))
             for version, row in zip(made.versions, made.rows, strict=True)
         )
         ratios = tuple(
-            (version, *(marked(cell.ratio, cell.sla_share, cell.void) for cell in row))
+            (version, *(marked(cell.ratio, cell) for cell in row))
             for version, row in zip(made.versions, made.rows, strict=True)
         )
         where = f"{key.title}, {key.where}"

@@ -17,13 +17,13 @@ from reports.addresses import LineKey
 from reports.charts import charts_script, vega_script
 from reports.feed import feed
 from reports.heat import marks_of
-from reports.insert import BENCHMARK
+from reports.insert import is_insert
 from reports.pages import compare
 from reports.pages.environment import environment_context
 from reports.pages.finding import finding_context, link_labels
 from reports.pages.insert import insert_context
 from reports.pages.line import line_context, siblings
-from reports.pages.noise import noise_context, noise_csv
+from reports.pages.noise import noise_context, noise_files
 from reports.pages.overview import about_context, all_briefs, overview_context
 from reports.pages.test import test_context
 from reports.render import render
@@ -83,8 +83,8 @@ class _Digests:
         self.findings = {
             one.key: digest(
                 one.model_dump_json(),
-                *(event.model_dump_json() for event in snapshot.events.get(one.key, ())),
-                *(link.model_dump_json() for link in snapshot.links.get(one.key, ())),
+                *(event.model_dump_json() for event in snapshot.events_of(one)),
+                *(link.model_dump_json() for link in snapshot.links_of(one)),
             )
             for one in snapshot.findings
         }
@@ -160,9 +160,9 @@ def _page(
 def _noise(snapshot: Snapshot, settings: ReportSettings, inputs: str) -> Unit:
     def make() -> Mapping[str, str]:
         page = render("noise.html", "noise.html", settings, noise_context(snapshot), charts=True)
-        return {"noise.html": page, "noise.csv": noise_csv(snapshot)}
+        return {"noise.html": page, **noise_files(snapshot)}
 
-    return Unit(inputs, ("noise.html", "noise.csv"), make)
+    return Unit(inputs, ("noise.html", "noise.csv", "noise.json"), make)
 
 
 def _compare(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -> Iterator[Unit]:
@@ -171,19 +171,21 @@ def _compare(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) ->
     yield _page("compare/index.html", "compare_index.html", digest(str(listed)), settings, lambda: {"places": listed})
     for server, benchmark, page in listed:
         crumbs = (("Compare", "compare/index.html"), (f"{benchmark} on {server}", ""))
-        csv = page.removesuffix(".html") + ".csv"
+        stem = page.removesuffix(".html")
 
         def make(
-            server: str = server, benchmark: str = benchmark, page: str = page, csv: str = csv, crumbs: Crumbs = crumbs
+            server: str = server, benchmark: str = benchmark, page: str = page, stem: str = stem, crumbs: Crumbs = crumbs
         ) -> Mapping[str, str]:
             context = compare.compare_context(server, benchmark, snapshot, settings)
+            files = compare.compare_files(server, benchmark, snapshot, settings)
             return {
                 page: render("compare.html", page, settings, context, charts=True, crumbs=crumbs),
-                csv: compare.compare_csv(server, benchmark, snapshot, settings),
+                **{f"{stem}.{end}": text for end, text in files.items()},
             }
 
         lines = compare.series_of(snapshot, server, benchmark)
-        yield Unit(digest(*(digests.series[one.key.id] for _, series in lines for one in series)), (page, csv), make)
+        inputs = digest(*(digests.series[one.key.id] for _, series in lines for one in series))
+        yield Unit(inputs, tuple(f"{stem}.{end}" for end in ("html", "csv", "json")), make)
 
 
 def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests, everything: str) -> Iterator[Unit]:
@@ -239,7 +241,7 @@ def _line(key: LineKey, snapshot: Snapshot, settings: ReportSettings, digests: _
     others = digest(*(str(other) for other in siblings(key, snapshot)))
     inputs = digest(digests.of_line(snapshot, key, series), others)
     yield Unit(inputs, (page, f"{folder}/index.json", f"{folder}/index.csv"), make_line)
-    if key.benchmark == BENCHMARK:
+    if is_insert(key.benchmark):
         yield _page(
             addresses.of_insert(key),
             "insert.html",

@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test depends on how busy the machine is.
+settings.register_profile("pointdrop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pointdrop")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -108,6 +108,13 @@ def table(
         str, typer.Option(help="View: throughput, insn, cpu-us, cpu, cpupq; empty takes the fullest.")
     ] = "",
     base: Annotated[str, typer.Option(help="Release or config the others are relative to.")] = "",
+    releases: Annotated[
+        str,
+        typer.Option(
+            help="Side by side, of any DBMS and line: `DBMS VERSION[ CONFIG]`, comma-separated, the base first; "
+            "for relative, groups and insert."
+        ),
+    ] = "",
     history: HistoryOption = None,
     format: Annotated[Format, typer.Option(help="text, markdown, csv or json.")] = Format.text,
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
@@ -122,7 +129,8 @@ def table(
     from history.store import Store
     from reports.tables import Selection, tables, written
 
-    wanted = Selection(dbms, line, server, config, benchmark, test, metric, base)
+    side_by_side = tuple(name.strip() for name in releases.split(",") if name.strip())
+    wanted = Selection(dbms, line, server, config, benchmark, test, metric, base, side_by_side)
     with Store.open(paths.history_url(history)) as store:
         found = tables(store, name.value, wanted, reports.load_settings(paths.configs_dir()))
     text = written(found, format.value, colour=out is None and sys.stdout.isatty())

@@ -24,6 +24,15 @@ CLASSES = {"regression": "worse", "drift": "worse", "improvement": "better", "en
 HEADLINE = ("qps", "ips", "indexed rows/s", "insn/o", "cpu_us/o", "cpu/o", "cpupq")
 
 
+#: Events that change where a finding stands, as alerts have them; a test keeps the two equal.
+HAPPENED = frozenset(
+    (
+        "detected", "confirmed", "refuted", "held", "released", "digested", "filed", "updated", "acknowledged",
+        "snoozed", "woke", "recovered", "returned", "withdrawn", "not-a-bug", "closed", "reopened", "gone",
+    )
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class MetricBrief:
     """What moved in one metric."""
@@ -91,8 +100,8 @@ def metric_briefs(moves: Sequence[Move]) -> list[MetricBrief]:
 
 
 def state_of(events: Sequence[FindingEvent]) -> str:
-    """The last thing that happened to a finding, in a word."""
-    return events[-1].event if events else "detected"
+    """The last thing that happened to a finding, in a word; a delivery or a comment that was read is none."""
+    return next((one.event for one in reversed(events) if one.event in HAPPENED), "detected")
 
 
 def headline(finding: Finding) -> str:

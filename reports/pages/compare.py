@@ -14,7 +14,7 @@ from history.versions import version_key
 from reports import addresses
 from reports.addresses import LineKey
 from reports.charts import height_of
-from reports.data import table_csv
+from reports.data import dump, table_csv, table_json
 from reports.heat import UNGROUPED
 from reports.numerals import grouped, short
 from reports.ordering import by_catalogue, natural
@@ -28,6 +28,7 @@ from reports.views import VIEWS, View, pick
 #: Numbers in one page, about 9 bytes each; the oldest releases of each line give way.
 MAX_NUMBERS = 50_000
 ABSENT = "–"
+COLUMNS = ("dbms", "line", "version", "config", "view", "group", "test", "median")
 
 
 def places(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -208,10 +209,11 @@ def compare_context(server: str, benchmark: str, snapshot: Snapshot, settings: R
     }
 
 
-def compare_csv(server: str, benchmark: str, snapshot: Snapshot, settings: ReportSettings) -> str:
-    """Every number a compare page can show, a row each."""
+def compare_files(server: str, benchmark: str, snapshot: Snapshot, settings: ReportSettings) -> dict[str, str]:
+    """Every number a compare page can show, a row each: `csv` and `json` by the ends of their names."""
     numbers, tests = gather(series_of(snapshot, server, benchmark), settings)
-    rows = [
+    subjects = subjects_of(numbers, tests)
+    rows: list[list[object]] = [
         [
             subject.dbms,
             subject.line,
@@ -223,9 +225,10 @@ def compare_csv(server: str, benchmark: str, snapshot: Snapshot, settings: Repor
             known[subject][test.name],
         ]
         for view, known in numbers.items()
-        for subject in subjects_of(numbers, tests)
+        for subject in subjects
         if subject in known
         for test in tests[view]
         if test.name in known[subject]
     ]
-    return table_csv(("dbms", "line", "version", "config", "view", "group", "test", "median"), rows)
+    whole = {"schema": "pointdrop.compare/1", "server": server, "benchmark": benchmark}
+    return {"csv": table_csv(COLUMNS, rows), "json": dump({**whole, "values": table_json(COLUMNS, rows)})}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from history.model import Finding, FunctionChange, IssueLink, Move, SeriesKey
+from history.model import Finding, FunctionChange, GroupSummary, IssueLink, Move, SeriesKey, Tier
 from reports import addresses
 from reports.addresses import LineKey
 from reports.charts import height_of
@@ -32,10 +32,25 @@ COMPARED_TESTS = 5
 MAX_EFFECTS = 60
 
 
+#: What each tier means, beside the word.
+SURE: dict[Tier, str] = {
+    "confirmed": "seen again, or by enough blocks of both releases",
+    "provisional": "not yet measured again beside its predecessor",
+    "unconfirmed": "measured again, and not seen",
+}
+
+
 def move_order(move: Move) -> tuple[int, float, str]:
     """Headline metrics first, the largest change first."""
     metric = move.key.metric
     return HEADLINE.index(metric) if metric in HEADLINE else len(HEADLINE), -abs(move.change_pct), move.key.id
+
+
+def group_order(group: GroupSummary) -> tuple[bool, int, str, float, str, str]:
+    """As the moves: headline metrics first, then the largest change; groups that did not move last."""
+    metric = group.metric
+    place = HEADLINE.index(metric) if metric in HEADLINE else len(HEADLINE)
+    return not group.moved, place, metric, -abs(group.median_pct), group.server, group.group
 
 
 def css_of(move: Move) -> str:
@@ -225,7 +240,7 @@ def link_labels(links: Sequence[IssueLink]) -> list[tuple[str, str]]:
 
 def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
     """Everything `finding.html` shows."""
-    events, links = snapshot.events.get(finding.key, ()), snapshot.links.get(finding.key, ())
+    events, links = snapshot.events_of(finding), snapshot.links_of(finding)
     short: Brief = brief(finding, events, links)
     moves = sorted(finding.moves, key=move_order)
     lead = headline_moves(finding.moves)
@@ -245,8 +260,9 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
                 "worst": signed_pct(one.worst_pct),
                 "worst_test": one.worst_test,
             }
-            for one in finding.groups
+            for one in sorted(finding.groups, key=group_order)
         ],
+        "sure": SURE[finding.tier],
         "noise": f"{max((move.noise_pct for move in lead), default=0):.2f} %",
         "mde": f"{max((move.mde_pct for move in lead), default=0):.2f} %",
         "per_operation": per_operation_tables(finding, snapshot),

@@ -13,7 +13,7 @@ from reports import addresses
 from reports.addresses import LineKey
 from reports.annotations import Annotation, place, place_on_host
 from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
-from reports.insert import BENCHMARK
+from reports.insert import is_insert
 from reports.noise import release_noise
 from reports.numerals import short
 from reports.pages.brief import Brief, brief
@@ -233,8 +233,8 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
     briefs = [
         brief(
             one.model_copy(update={"moves": tuple(moves)}),
-            snapshot.events.get(one.key, ()),
-            snapshot.links.get(one.key, ()),
+            snapshot.events_of(one),
+            snapshot.links_of(one),
         )
         for one, moves in here
     ]
@@ -254,7 +254,7 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
         "releases": len({point.version for one in series for point in one.points}),
         "newest": newest_block(snapshot, key),
         "many": MANY_COLUMNS,
-        "insert": key.benchmark == BENCHMARK,
+        "insert": is_insert(key.benchmark),
         "siblings": siblings(key, snapshot),
     }
 

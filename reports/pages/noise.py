@@ -1,7 +1,7 @@
 """The A/A panel: noise floor, smallest detectable change and last A/A of every series. Pure.
 
 A page that listed 5,000 series would be too large: the table here has the median and the ends of each (line page,
-metric), the noisiest series by name, and `noise.csv` has all.
+metric), the noisiest series by name, and the files beside it have all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from history.model import MAJORS, Move, Series
 from reports import addresses
 from reports.addresses import LineKey
 from reports.charts import height_of
-from reports.data import table_csv
+from reports.data import dump, table_csv, table_json
 from reports.noise import AA, Noise, last_aa, noise
 from reports.snapshot import Snapshot
 
@@ -122,14 +122,17 @@ def _named(row: SeriesNoise) -> dict[str, Any]:
     }
 
 
-def noise_csv(snapshot: Snapshot) -> str:
-    """Every series."""
+def noise_files(snapshot: Snapshot) -> dict[str, str]:
+    """`noise.csv` and `noise.json`: every series, by the columns' names."""
     rows: list[list[object]] = []
     for row in all_noise(snapshot):
         one, aa, move = row.series, row.aa, row.move
         blocks = sum(len(point.values) for point in one.points)
         figures = [row.noise.release_pct, row.noise.block_pct, row.noise.mde_pct]
         figures += [move.noise_pct, move.mde_pct] if move else [None, None]
-        tail = [aa.earlier, aa.later, aa.change_pct] if aa else ["", "", ""]
-        rows.append([one.key.id, one.group, len(one.points), blocks, *("" if f is None else f for f in figures), *tail])
-    return table_csv(COLUMNS, rows)
+        tail = [aa.earlier, aa.later, aa.change_pct] if aa else [None, None, None]
+        rows.append([one.key.id, one.group, len(one.points), blocks, *figures, *tail])
+    return {
+        "noise.csv": table_csv(COLUMNS, rows),
+        "noise.json": dump({"schema": "pointdrop.noise/1", "series": table_json(COLUMNS, rows)}),
+    }

@@ -27,7 +27,7 @@ MAX_FRESH = 4
 NIGHT = timedelta(hours=24)
 #: Nightlies make this page stale after so many days.
 STALE_DAYS = 3
-#: `Release.build` of figures somebody else measured and published.
+#: `Run.profile` of figures somebody else measured and published.
 PUBLISHED = "published"
 #: Sessions shown in full.
 SESSIONS = 5
@@ -106,7 +106,7 @@ def line_order(row: LineRow) -> tuple[bool, LineKey]:
 
 
 def all_briefs(snapshot: Snapshot) -> list[Brief]:
-    return [brief(one, snapshot.events.get(one.key, ()), snapshot.links.get(one.key, ())) for one in snapshot.findings]
+    return [brief(one, snapshot.events_of(one), snapshot.links_of(one)) for one in snapshot.findings]
 
 
 def session_rows(snapshot: Snapshot, count: int | None = None) -> list[dict[str, Any]]:
@@ -183,7 +183,5 @@ def about_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any
     """Everything `about.html` shows."""
     return {
         "metrics": list(settings.metrics.values()),
-        "published": sorted({one.run.release.source for one in snapshot.ran if one.run.release.build == PUBLISHED})[
-            :20
-        ],
+        "published": sorted({one.run.release.source for one in snapshot.ran if one.run.profile == PUBLISHED})[:20],
     }

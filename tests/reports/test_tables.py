@@ -22,6 +22,7 @@ from reports.tables import Selection, tables, written
 GOLDEN = Path(__file__).parent / "golden"
 POSTGRES = Selection(dbms="postgres", line="17", view="insn")
 MYSQL = Selection(dbms="mysql", line="8.0")
+ACROSS = ("postgres 17.0", "postgres 17.5", "postgres 18.2")
 SCENARIOS = {
     "relative-instructions-of-postgres-17.text": ("relative", POSTGRES, "text"),
     "groups-of-postgres-17.markdown": ("groups", POSTGRES, "markdown"),
@@ -30,6 +31,13 @@ SCENARIOS = {
     "insert-with-sla-failure.text": ("insert", MYSQL, "text"),
     "insert-with-sla-failure.markdown": ("insert", MYSQL, "markdown"),
     "relative-of-mysql-8.0.csv": ("relative", MYSQL, "csv"),
+    "insert-side-by-side.text": (
+        "insert",
+        Selection(releases=("mysql 8.0.24 cy10a_bee", "mysql 8.0.30 cy10a_bee", "mysql 8.0.32 cy10a_bee")),
+        "text",
+    ),
+    "relative-across-lines.text": ("relative", Selection(view="insn", releases=ACROSS), "text"),
+    "groups-across-lines.markdown": ("groups", Selection(view="insn", releases=ACROSS), "markdown"),
 }
 
 
@@ -64,6 +72,17 @@ def test_nothing_to_show_says_what_there_is(history: Store, settings: ReportSett
         tables(history, "relative", Selection(dbms="oracle"), settings)
     with pytest.raises(NothingToShow, match="no metric 'speed'; known are throughput"):
         tables(history, "relative", Selection(view="speed"), settings)
+
+
+def test_releases_side_by_side_must_have_been_measured(history: Store, settings: ReportSettings) -> None:
+    with pytest.raises(
+        NothingToShow, match=r"all of postgres 17\.0, mysql 9\.9; measured are: .*postgres 17\.0 default"
+    ):
+        tables(history, "relative", Selection(releases=("postgres 17.0", "mysql 9.9")), settings)
+    with pytest.raises(NothingToShow, match="no server and benchmark has insert figures"):
+        tables(history, "insert", Selection(releases=("postgres 17.0", "postgres 18.0")), settings)
+    with pytest.raises(NothingToShow, match="relative, groups, insert, not with configs"):
+        tables(history, "configs", Selection(releases=("postgres 17.0", "postgres 18.0")), settings)
 
 
 def test_foreign_text_cannot_leave_its_cell() -> None:
