@@ -7,6 +7,7 @@ start of a transaction, so that none fails half way; they wait for each other up
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, 
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from history.errors import StoreUnavailable
+from history.errors import BadUrl, StoreUnavailable
 
 #: How long a writer of SQLite waits for another.
 BUSY_SECONDS = 60
@@ -33,20 +34,20 @@ SQLITE_CACHE_KIB = 64 * 1024
 MIGRATION_LOCK = 0x706F696E74
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+#: Alembic keeps the migration under way in module globals, so one thread of a process migrates at a time.
+_MIGRATING = threading.Lock()
 
 
 def parse_url(url: str | URL) -> URL:
-    """`url` checked: SQLite with a file, or PostgreSQL through psycopg."""
+    """`url` checked: SQLite with a file, or PostgreSQL through psycopg. BadUrl says which forms there are."""
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise StoreUnavailable(
-            f"{url!r} is no history; give sqlite:///PATH or postgresql+psycopg://USER@HOST/DATABASE"
-        ) from None
+        raise BadUrl(f"{url!r} is no history; give sqlite:///PATH or postgresql+psycopg://USER@HOST/DATABASE") from None
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise StoreUnavailable(f"a history is in sqlite or postgresql+psycopg, not in {parsed.drivername}")
+        raise BadUrl(f"a history is in sqlite or postgresql+psycopg, not in {parsed.drivername}")
     return parsed
 
 
@@ -54,6 +55,11 @@ def sqlite_path(url: URL) -> Path | None:
     """The file of a SQLite history; None for PostgreSQL, and for a history in memory."""
     in_file = url.drivername == "sqlite" and url.database not in (None, "", ":memory:")
     return Path(url.database or "") if in_file else None
+
+
+def sqlite_url(path: Path) -> URL:
+    """The URL of a SQLite history in a file, whatever characters its name has."""
+    return URL.create("sqlite", database=str(path))
 
 
 def open_engine(url: URL) -> Engine:
@@ -208,7 +214,7 @@ def migrate(engine: Engine, revision: str = "head") -> None:
     with explained(engine), engine.connect() as connection:
         if revision == "head" and current_revision(connection) == newest_revision():
             return
-    with writing(engine) as connection:
+    with _MIGRATING, writing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         config = _config(connection)

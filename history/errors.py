@@ -3,6 +3,7 @@
 HistoryError
 ├── InvalidRecord       a line or row that breaks the interchange format; names line and reason
 ├── ConflictingRecord   the same id again with other contents
+├── BadUrl              no address of a history
 ├── StoreUnavailable    the database is read-only, full, locked or gone; results were kept for `history recover`
 └── UnknownSeries       no such series, release, run or finding
 
@@ -26,6 +27,12 @@ class InvalidRecord(HistoryError):
 
 class ConflictingRecord(HistoryError):
     """An id that is already stored with other contents."""
+
+    exit_code = 2
+
+
+class BadUrl(HistoryError):
+    """A URL that names neither a SQLite file nor a PostgreSQL database."""
 
     exit_code = 2
 

@@ -125,6 +125,7 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
                     return
     except InvalidRecord as error:
         yield Line(0, None, str(error))
+        return
     if first:
         yield Line(0, None, "the file is empty")
 

@@ -8,25 +8,34 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, text
+from sqlalchemy import URL, Connection, Table, func, select, text
 
 from history import outcomes, schema, writing
-from history.database import current_revision, newest_revision, parse_url, reading, sqlite_path
+from history.database import (
+    advice,
+    current_revision,
+    newest_revision,
+    parse_url,
+    reading,
+    sqlite_path,
+    sqlite_url,
+)
 from history.database import writing as write_transaction
 from history.errors import InvalidRecord, StoreUnavailable
-from history.importing import ImportReport, Line, import_lines, read_lines
+from history.importing import ImportReport, import_lines, read_lines
 from history.interchange import Record
 from history.model import Row
 from history.reading import blocks, runs, sessions
 from history.records import digest
-from history.spool import spooled
+from history.spool import locked, spooled
 from history.store import Store
 from history.writing import Known
 
@@ -121,24 +130,36 @@ def backup(store: Store, out: Path) -> Path:
     """Write a backup of one moment to `out`, which appears whole or not at all."""
     if out.exists():
         raise InvalidRecord(f"{out} exists; name another file, a backup overwrites nothing")
-    out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(out.name + ".part")
-    part.unlink(missing_ok=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        _copy_whole(store, part)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(out)
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"the backup {out}: {advice(str(error))}") from error
+    except OSError as error:
+        raise StoreUnavailable(f"the backup {out} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    return out
+
+
+def _copy_whole(store: Store, part: Path) -> None:
     if sqlite_path(store.url) is not None:
         with store.engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("VACUUM INTO ?", (str(part),))
-    else:
-        with Store.open(f"sqlite:///{part}") as copy, reading(store.engine) as source:
-            with write_transaction(copy.engine) as target:
-                copy_tables(source, target)
-            with copy.engine.connect() as connection:
-                driver = connection.connection.driver_connection
-                driver.execute("PRAGMA journal_mode=DELETE")  # one file, without its log beside it
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    part.replace(out)
-    return out
+        return
+    with Store.open(sqlite_url(part)) as copy, reading(store.engine) as source:
+        with write_transaction(copy.engine) as target:
+            copy_tables(source, target)
+        with copy.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            driver.execute("PRAGMA journal_mode=DELETE")  # one file, without its log beside it
 
 
 def restore(source: Path, url: str) -> VerifyReport:
@@ -148,7 +169,7 @@ def restore(source: Path, url: str) -> VerifyReport:
     with tempfile.TemporaryDirectory(prefix="pointdrop-restore-") as folder:
         copy = Path(folder) / "backup.db"  # the backup itself is neither migrated nor written to
         shutil.copyfile(source, copy)
-        with Store.open(f"sqlite:///{copy}") as held:
+        with _checked(source, copy) as held:
             report = verify(held)
             if report.problems:
                 raise InvalidRecord(f"{source} is damaged: {report.problems[0]}")
@@ -158,6 +179,14 @@ def restore(source: Path, url: str) -> VerifyReport:
                         raise InvalidRecord(f"{target.url} holds rows already; restore into an empty one, or merge")
                     copy_tables(rows, connection)
                 return verify(target)
+
+
+def _checked(source: Path, copy: Path) -> Store:
+    """The copy of a backup, opened; InvalidRecord names the backup when it is none."""
+    try:
+        return Store.open(sqlite_url(copy))
+    except StoreUnavailable as error:
+        raise InvalidRecord(f"{source} is no backup of a history: {str(error).partition(': ')[2]}") from error
 
 
 def copy_tables(source: Connection, target: Connection) -> None:
@@ -219,7 +248,7 @@ def merge(store: Store, other: Store) -> dict[str, int]:
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Store]:
+def opened(url: str | URL) -> Iterator[Store]:
     """Another history, which has to be there: opening a wrong path would make an empty one."""
     path = sqlite_path(parse_url(url))
     if path is not None and not path.is_file():
@@ -236,13 +265,19 @@ def recover(store: Store, dirs: Sequence[Path] | None = None) -> list[ImportRepo
     """
     reports = []
     for path in spooled(dirs):
-        reports.append(report := import_lines(store, str(path), lambda path=path: _spooled_lines(path)))  # type: ignore[misc]
-        if report.stored:
-            path.unlink()
+        try:
+            with locked(path, "rb") as file:
+                report = _recovered(store, path, file.read())
+                if report.stored:
+                    path.unlink()
+        except FileNotFoundError:  # somebody else was recovering it
+            continue
+        reports.append(report)
     return reports
 
 
-def _spooled_lines(path: Path) -> Iterator[Line]:
-    content = path.read_bytes()
+def _recovered(store: Store, path: Path, content: bytes) -> ImportReport:
     whole = content[: content.rfind(b"\n") + 1]
-    return read_lines([whole])
+    if not whole:
+        return ImportReport(file=str(path))
+    return import_lines(store, str(path), lambda: read_lines([whole]))

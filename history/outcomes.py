@@ -165,7 +165,9 @@ def supersede(connection: Connection, known: Known, correction: Supersession) ->
     table = {"session": schema.session, "run": schema.run, "block": schema.block}[correction.kind]
     for name in (correction.target_id, correction.replacement_id):
         if name is not None and not connection.execute(select(table.c.pk).where(table.c.id == name)).first():
-            raise UnknownSeries(f"no {correction.kind} {name} is stored; list them with: pointdrop history query")
+            raise UnknownSeries(
+                f"no {correction.kind} {name} is stored; list them with: pointdrop history query {correction.kind}s"
+            )
     if not correction.reason.strip():
         raise InvalidRecord("a correction needs its reason; say why the row counts no more")
     same = text_of([correction.kind, correction.target_id, correction.reason, correction.replacement_id])

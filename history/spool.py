@@ -1,17 +1,21 @@
 """Where results go while the database cannot take them: JSON Lines on disk, for `pointdrop history recover`.
 
 One file a process, of the interchange format `pointdrop.run/1`, each line on disk before `keep` returns. A file holds
-the session and run of every block in it, so it can be imported into any history.
+the session and run of every block in it, so it can be imported into any history. Whoever writes or recovers a file
+holds its lock, so that nothing is added to a file between its recovery and its end.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO, Any
 
 from history.errors import StoreUnavailable
 from history.interchange import HEADER, Record, line_of_record
@@ -44,36 +48,49 @@ class Spool:
         problems = []
         for folder in self.dirs:
             path = folder / self._name
-            held = self._kept.setdefault(path, set())
-            new = [one for one in records if (type(one).__name__, one.id) not in held]
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if not _is_ours(folder):
                     raise PermissionError(errno.EPERM, "the directory belongs to somebody else")
-                self._write(path, [line_of_record(one) for one in new])
+                self._write(path, records)
             except OSError as error:
                 problems.append(f"{path}: {error.strerror or error}")
                 continue
-            held.update((type(one).__name__, one.id) for one in new)
             return path
         raise StoreUnavailable(f"the results could not be kept on disk either ({'; '.join(problems)})")
 
-    @staticmethod
-    def _write(path: Path, lines: Sequence[str]) -> None:
+    def _write(self, path: Path, records: Sequence[Record]) -> None:
         """Append whole lines, or leave the file as it was."""
-        before = path.stat().st_size if path.exists() else 0
-        text = "".join(f"{line}\n" for line in ([] if before else [HEADER]) + list(lines))
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
+        with locked(path, "ab") as file:
+            before = os.fstat(file.fileno()).st_size
+            kept = self._kept.setdefault(path, set()) if before else set()  # recovered meanwhile: begin anew
+            new = [one for one in records if (type(one).__name__, one.id) not in kept]
+            lines = ([] if before else [HEADER]) + [line_of_record(one) for one in new]
+            try:
+                rest = memoryview("".join(f"{line}\n" for line in lines).encode())
+                while rest:
+                    rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
-        except OSError:
-            if not before:
-                path.unlink(missing_ok=True)
-            elif path.exists():
+            except OSError:
                 os.truncate(path, before)
-            raise
+                if not before:
+                    path.unlink()
+                raise
+            self._kept[path] = kept | {(type(one).__name__, one.id) for one in new}
+
+
+@contextmanager
+def locked(path: Path, mode: str) -> Iterator[IO[Any]]:
+    """A spool file, opened and held by nobody else, once whoever holds it is done.
+
+    FileNotFoundError when it is opened to be read and somebody else recovered it.
+    """
+    while True:
+        with path.open(mode, buffering=0) as file:  # no buffer that is written after all when the file is closed
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                yield file
+                return
 
 
 def _is_ours(folder: Path) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +38,31 @@ def write(
     """
     if format_name not in FORMATS:
         raise InvalidRecord(f"there is no format {format_name}; take one of {', '.join(FORMATS)}")
-    if format_name == "parquet":
-        if out is None:
-            raise InvalidRecord("Parquet is not for a terminal; name a file with --out")
-        part = out.with_name(out.name + ".part")
-        tidy.write_parquet(store.series(**wanted), part)
-        part.replace(out)
-        return
-    lines = _lines(store, format_name, wanted, version)
+    if format_name == "parquet" and out is None:
+        raise InvalidRecord("Parquet is not for a terminal; name a file with --out")
     if out is None:
-        for line in lines:
+        for line in _lines(store, format_name, wanted, version):
             sys.stdout.write(f"{line}\n")
         return
     part = out.with_name(out.name + ".part")
-    with gzip.open(part, "wt", encoding="utf-8") if out.suffix == ".gz" else part.open("w", encoding="utf-8") as file:
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if format_name == "parquet":
+            tidy.write_parquet(store.series(**wanted), part)
+        else:
+            _write_lines(_lines(store, format_name, wanted, version), part, zipped=out.suffix == ".gz")
+        part.replace(out)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _write_lines(lines: Iterable[str], part: Path, *, zipped: bool) -> None:
+    with gzip.open(part, "wt", encoding="utf-8") if zipped else part.open("w", encoding="utf-8") as file:
         for line in lines:
             file.write(f"{line}\n")
         file.flush()
         os.fsync(file.fileno())
-    part.replace(out)
 
 
 def _lines(store: Store, format_name: str, wanted: dict[str, str | None], version: str | None) -> Iterable[str]:

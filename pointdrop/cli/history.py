@@ -67,7 +67,8 @@ def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = 
             where = f"line {rejection.line}" if rejection.line else "file"
             typer.echo(f"{one.file}: {where}: {rejection.reason}", err=True)
         if one.rejections:
-            typer.echo(f"{one.file}: nothing was stored; {one.rejections} lines were rejected", err=True)
+            problems = "1 problem" if one.rejections == 1 else f"{one.rejections} problems"
+            typer.echo(f"{one.file}: nothing was stored; {problems}", err=True)
 
 
 @group.command("load")
@@ -162,9 +163,13 @@ def import_command(
 
 def _expanded(paths: list[Path]) -> list[Path]:
     """Files, with directories replaced by the results below them, in order."""
+    from history.errors import InvalidRecord
+
     found: list[Path] = []
     for path in paths:
         below = (*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")) if path.is_dir() else (path,)
+        if not below:
+            raise InvalidRecord(f"there is no .jsonl file below {path}; name files of other formats one by one")
         found += sorted(below)
     return found
 
@@ -238,7 +243,27 @@ def query_command(
     wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
     wanted |= {"test": test, "metric": metric, "until": until}
     with _open(history) as store:
-        print_rows(rows_of(store, what, wanted, session), format)
+        rows = rows_of(store, what, wanted, session)
+        print_rows(rows, format)
+        if not rows:
+            told = " ".join(f"--{name} {value}" for name, value in (wanted | {"session": session}).items() if value)
+            typer.echo(f"no {what} {f'with {told} ' if told else ''}in {store.url}; {_next(what, told)}", err=True)
+
+
+#: What fills a kind of row.
+FILLED_BY = {
+    "findings": "pointdrop detect writes them",
+    "events": "pointdrop alerts sync writes them",
+    "links": "pointdrop alerts sync writes them",
+    "corrections": "pointdrop history supersede writes them",
+}
+
+
+def _next(what: str, told: str) -> str:
+    """What somebody can do who looked for rows and found none."""
+    if told:
+        return f"see what there is with: pointdrop history query {what if what in ('lines', 'releases') else 'lines'}"
+    return FILLED_BY.get(what, "pointdrop bench, history import and history load fill it")
 
 
 @group.command("supersede")
@@ -309,12 +334,15 @@ def merge_command(
     format: FormatOption = Format.text,
 ) -> None:
     """Take over what another history has and this one lacks: results, pins, findings, events, issue links."""
+    from history.database import sqlite_url
     from history.maintenance import merge, opened
 
-    url = other if "://" in other else f"sqlite:///{Path(other).resolve()}"
+    url = other if "://" in other else sqlite_url(Path(other).resolve())
     with opened(url) as theirs, _open(history) as store:
         new = merge(store, theirs)
     print_rows([{"record": kind, "new": count} for kind, count in new.items()], format, ("record", "new"))
+    if not new:
+        typer.echo(f"{other} has nothing that is not here already", err=True)
 
 
 @group.command("recover")
@@ -328,5 +356,7 @@ def recover_command(history: HistoryOption = None, format: FormatOption = Format
     with _open(history) as store:
         reports = recover(store)
     _print_reports(reports, format)
+    if not reports:
+        typer.echo("nothing waits to be recovered", err=True)
     if not all(report.stored for report in reports):
         raise typer.Exit(INCOMPLETE)

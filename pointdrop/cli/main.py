@@ -68,8 +68,8 @@ for _module in COMMANDS:
 
 
 def run() -> None:
-    """Entry point. Errors of the rooms carry `exit_code` and a message that says what to do next; anything else is a
-    defect and keeps its traceback."""
+    """Entry point. Errors of the rooms carry `exit_code` and a message that says what to do next; so does a file that
+    cannot be read or written. Anything else is a defect and keeps its traceback."""
     try:
         app()
     except KeyboardInterrupt:
@@ -77,7 +77,10 @@ def run() -> None:
         sys.exit(130)
     except Exception as error:
         code = getattr(error, "exit_code", None)
-        if code is None:
+        if code is not None:
+            print(f"pointdrop: {error}", file=sys.stderr)
+            sys.exit(code)
+        if not isinstance(error, OSError) or not error.filename:
             raise
-        print(f"pointdrop: {error}", file=sys.stderr)
-        sys.exit(code)
+        print(f"pointdrop: {error.filename}: {error.strerror}; nothing was written there", file=sys.stderr)
+        sys.exit(1)

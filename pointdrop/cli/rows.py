@@ -22,10 +22,15 @@ class Format(StrEnum):
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], format: Format, columns: Sequence[str] = ()) -> None:
-    """Print `rows`; the columns are those named, else those of the first row. JSON is an array of objects."""
+    """Print `rows`; the columns are those named, else those of the first row: without either, nothing is printed.
+
+    JSON is an array of objects.
+    """
     names = list(columns) or list(rows[0] if rows else ())
     if format is Format.json:
         typer.echo(json.dumps([dict(row) for row in rows], indent=2, default=str, ensure_ascii=False))
+    elif not names:
+        return
     elif format is Format.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)

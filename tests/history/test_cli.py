@@ -103,6 +103,16 @@ def test_import_of_a_foreign_file(pointdrop: Command) -> None:
     pointdrop("import", captured, *told, "--better", "qps", code=2)
 
 
+def test_what_is_not_there_is_said(pointdrop: Command) -> None:
+    """An empty answer is empty on standard output, and standard error says why."""
+    for what, words in (("lines", "history load"), ("findings", "pointdrop detect"), ("links", "alerts sync")):
+        done = pointdrop("query", what)
+        assert done.stdout == "" and words in done.stderr
+    pointdrop("append", "-", stdin=lines())
+    assert "--dbms nobody" in pointdrop("query", "series", "--dbms", "nobody").stderr
+    assert "nothing waits" in pointdrop("recover").stderr
+
+
 def test_a_correction(pointdrop: Command) -> None:
     pointdrop("append", "-", stdin=lines())
     pointdrop("supersede", "block", "s/17.1/1", "--reason", "the fan was broken")
@@ -129,9 +139,19 @@ def test_recover_brings_in_what_was_kept_and_says_what_it_could_not(pointdrop: C
         (("verify", "--history", "sqlite:////dev/null/h.db"), 1, "cannot be made"),
         (("merge", "nothing.db"), 2, "no history"),
         (("restore", "nothing.db"), 2, "no backup"),
+        (("restore", "notes.txt"), 2, "notes.txt is no backup of a history: the file is no SQLite database"),
+        (("backup", "/dev/null/b.db"), 1, "the backup /dev/null/b.db cannot be written"),
+        (("export", "--out", "/dev/null/x.csv"), 1, "nothing was written there"),
+        (("query", "--history", "here.db"), 2, "sqlite:///PATH"),
+        (("import", "empty"), 2, "no .jsonl file"),
+        (("append", "nothing.jsonl"), 2, "1 problem"),
     ],
 )
-def test_errors_say_what_to_do(pointdrop: Command, arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_errors_say_what_to_do(
+    pointdrop: Command, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("this is not a database, " * 100)
+    (tmp_path / "empty").mkdir()
     done = pointdrop(*arguments, code=code)
     assert words in done.stderr
     assert "Traceback" not in done.stderr

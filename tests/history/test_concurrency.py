@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from history.database import current_revision, newest_revision, reading
 from history.maintenance import verify
 from history.model import Block, Measurement, Session
 from history.store import Store
 from tests.history.values import SESSION, block, run
 
 PROCESSES = 8
+THREADS = 12
 #: Seconds of appending; POINTDROP_CONCURRENCY_S=60 for the long form.
 SECONDS = float(os.environ.get("POINTDROP_CONCURRENCY_S", "6"))
 
@@ -69,3 +74,16 @@ def test_eight_processes_lose_nothing_and_double_nothing(url: str) -> None:
         assert verify(store).problems == ()
         values = sum(len(point.values) for one in store.series() for point in one.points if point.version == "17.1")
         assert values == 3 * len(store.blocks("s/17.1"))
+
+
+def test_threads_of_one_process_open_histories_at_once(tmp_path: Path) -> None:
+    """Alembic keeps the migration under way in module globals: without a lock two threads mix theirs up."""
+    together = threading.Barrier(THREADS)
+
+    def opened(number: int) -> str | None:
+        together.wait()
+        with Store.open(f"sqlite:///{tmp_path}/{number % 4}.db") as store, reading(store.engine) as connection:
+            return current_revision(connection)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert set(pool.map(opened, range(THREADS))) == {newest_revision()}

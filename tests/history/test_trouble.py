@@ -7,17 +7,18 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from history.errors import StoreUnavailable, UnknownSeries
+from history.errors import BadUrl, StoreUnavailable, UnknownSeries
 from history.importing import import_file
 from history.maintenance import recover, verify
 from history.model import Block
-from history.spool import Spool, spool_dirs, spooled
+from history.spool import Spool, locked, spool_dirs, spooled
 from history.store import Store
 from tests.history.postgres import Cluster
 from tests.history.values import SESSION, block, run
@@ -118,9 +119,9 @@ def test_a_read_only_database_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_made_is_a_clear_error() -> None:
     with pytest.raises(StoreUnavailable, match="cannot be made"):
         Store.open("sqlite:////dev/null/here/history.db")
-    with pytest.raises(StoreUnavailable, match=r"sqlite:///PATH"):
+    with pytest.raises(BadUrl, match=r"sqlite:///PATH"):
         Store.open("here/history.db")
-    with pytest.raises(StoreUnavailable, match="not in mysql"):
+    with pytest.raises(BadUrl, match="not in mysql"):
         Store.open("mysql://host/database")
     with pytest.raises(StoreUnavailable, match=r"nothing listens there|see that the database runs"):
         Store.open("postgresql://pointdrop:secret@/h?host=/nowhere")
@@ -192,6 +193,31 @@ def test_a_killed_process_leaves_half_a_line_which_is_dropped(store: Store) -> N
         file.write('{"block":{"id":"half')
     assert [report.stored for report in recover(store)] == [True]
     assert len(store.blocks("s/17.1")) == 1
+
+
+def test_half_of_a_first_line_is_nothing_to_recover(store: Store) -> None:
+    path = Spool().keep([SESSION])
+    path.write_bytes(path.read_bytes()[:10])
+    assert [(report.stored, report.new) for report in recover(store)] == [(True, {})]
+    assert spooled() == []
+
+
+def test_nothing_is_added_to_a_file_between_its_recovery_and_its_end(store: Store) -> None:
+    """A block that is kept while somebody recovers goes into a new file, with what it needs."""
+    spool = Spool()
+    path = spool.keep([SESSION, run("17.1"), block(run("17.1"), 1.0)])
+    kept: list[Path] = []
+    later = [SESSION, run("17.1"), block(run("17.1"), 2.0, 2)]
+    writer = threading.Thread(target=lambda: kept.append(spool.keep(later)))
+    with locked(path, "rb"):
+        writer.start()
+        writer.join(0.3)
+        assert kept == [], "it waits for the recovery"
+        path.unlink()
+    writer.join(60)
+    assert kept == [path]
+    assert recover(store)[0].new == {"session": 1, "run": 1, "block": 1}
+    assert [one.number for one in store.blocks("s/17.1")] == [2]
 
 
 def test_a_program_error_is_not_spooled(store: Store) -> None:
