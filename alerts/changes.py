@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from alerts.lifecycle import WAITING, State
-from alerts.news import told
+from alerts.news import told, worse
 from alerts.recovery import Recovered
 from alerts.settings import AlertSettings
 from alerts.standing import Standing
@@ -83,13 +83,21 @@ def standing_in(world: World, key: str) -> Standing:
     return world.standings.get(key) or Standing(key=key)
 
 
+def outgrown(world: World, subject: Subject) -> bool:
+    """Whether a row of a digest became clearly worse than it was when it was folded in."""
+    standing, draft = standing_in(world, subject.key), world.drafts.get(subject.key)
+    if draft is None or standing.state is not State.DIGESTED:
+        return False
+    return worse(standing.told, what_is_told(subject, draft))
+
+
 def candidate(world: World, subject: Subject, settings: AlertSettings) -> bool:
     """Sure enough to be filed, not filed, and not already given back by a later release."""
     return (
         subject.finding.tier in settings.filing.tiers
         and subject.key in world.drafts
         and subject.key not in world.issues
-        and standing_in(world, subject.key).state in WAITING
+        and (standing_in(world, subject.key).state in WAITING or outgrown(world, subject))
         and subject.key not in world.recoveries
     )
 
@@ -101,7 +109,7 @@ def what_is_told(subject: Subject, draft: Draft) -> dict[str, Any]:
 
 def to_confirmed(standing: Standing) -> tuple[Step, ...]:
     """The events that lead from a waiting state to `confirmed`."""
-    if standing.state is State.CONFIRMED:
+    if standing.state in (State.CONFIRMED, State.DIGESTED):
         return ()
     if standing.state is State.HELD:
         return (Step(event="released"),)

@@ -28,6 +28,11 @@ LONGEST = 10_000
 #: Releases somebody may snooze for.
 MOST_RELEASES = 20
 
+BISECT_ANSWER = (
+    "The next night measures both sides again and, where instructions are counted, releases between them. "
+    "Commits: `pointdrop bisect --repository`."
+)
+
 _LINE = re.compile(r"/([a-z-]+)(?:[ \t]+(\S.*?))?[ \t]*")
 _SNOOZE = re.compile(r"(\d{1,3})(?:\s+releases?)?")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -112,7 +117,7 @@ def answer(command: Command, standing: Standing, permission: str, *, newest: str
         case "rerun":
             return Answer("+1", "The next night measures both sides of the boundary again.", RERUN)
         case "bisect":
-            return Answer("+1", "The next night narrows the boundary: unmeasured releases first, then commits.", BISECT)
+            return Answer("+1", BISECT_ANSWER, BISECT)
     event = {"ack": "acknowledged", "snooze": "snoozed", "not-a-bug": "not-a-bug"}[command.name]
     if next_state(standing.state, event) is None:
         return Answer("confused", f"This is {standing.state.value}; /{command.name} changes nothing.")

@@ -24,7 +24,7 @@ class State(Enum):
     HELD = "held"
     """Every line of the server moved in the same way: the machine is asked first, in one environment issue."""
     DIGESTED = "digested"
-    """Over the daily cap: a row of that day's digest issue."""
+    """Over the daily cap: a row of that day's digest issue. Filed by itself when it becomes clearly worse."""
     FILED = "filed"
     """An open issue nobody has answered."""
     UPDATED = "updated"
@@ -94,6 +94,7 @@ TRANSITIONS: dict[tuple[State, str], State] = {
     (S.HELD, "refuted"): S.NEW,
     (S.HELD, "not-a-bug"): S.NOT_A_BUG,
     (S.HELD, "acknowledged"): S.CLOSED,
+    (S.DIGESTED, "filed"): S.FILED,
     (S.DIGESTED, "acknowledged"): S.CLOSED,
     (S.DIGESTED, "not-a-bug"): S.NOT_A_BUG,
     (S.RECOVERED, "returned"): S.RETURNED,

@@ -51,6 +51,18 @@ def news(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     return said
 
 
+def worse(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether a finding became clearly worse than it was told: on another server, in more tests, or by more."""
+    if "previous" not in old:
+        return False
+    grown = new["moved"] - old["moved"]
+    return (
+        bool(set(new["servers"]) - set(old["servers"]))
+        or (grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"])
+        or (old["metric"] == new["metric"] and abs(new["change_pct"]) > MORE_CHANGE * abs(old["change_pct"]))
+    )
+
+
 def _clearly(old: float, new: float) -> bool:
     small, large = sorted((abs(old), abs(new)))
     return old * new <= 0 or large > MORE_CHANGE * small

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from alerts.errors import UnknownIssue
 from alerts.lifecycle import State, next_state
 from alerts.observe import HasFindings, Observed
 from alerts.standing import Standing, standing_of
-from history.model import FindingEvent, Row
+from history.keys import issue_key
+from history.model import Finding, FindingEvent, Row
 
 
 class Line(Row):
@@ -23,6 +25,14 @@ class Line(Row):
     tier: str = ""
     since: datetime | None = None
     note: str = ""
+
+
+def key_of(findings: Iterable[Finding], key: str) -> str:
+    """The key of the issue, where `key` is that of a finding, as `pointdrop detect` and the pages print it."""
+    for one in findings:
+        if one.key == key:
+            return issue_key(one.dbms, one.line, one.release, one.kind)
+    return key
 
 
 def overview(observed: Observed) -> list[Line]:

@@ -36,8 +36,9 @@ from alerts.trackers import Draft
 
 def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
     """Changes in the order in which they should happen: what is open first, then new issues, the worst first."""
+    waiting = [subject for subject in world.subjects if standing_in(world, subject.key).state in WAITING]
     held = held_subjects(
-        [subject for subject in world.subjects if candidate(world, subject, settings)], world, settings.filing
+        [subject for subject in waiting if candidate(world, subject, settings)], world, settings.filing
     )
     changes: list[Change] = [_rename(world, new, old) for new, old in sorted(world.renamed.items())]
     changes = [change for change in changes if change.events or change.sub]
@@ -46,7 +47,7 @@ def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
         standing = standing_in(world, subject.key)
         if subject.key not in world.drafts:
             continue
-        if standing.state in WAITING and subject.key in world.issues:
+        if standing.state in {*WAITING, State.DIGESTED} and subject.key in world.issues:
             changes += _adopt(world, subject, standing)
         elif standing.state in WAITING:
             if subject.key in held:
@@ -55,6 +56,8 @@ def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
                 new.append(subject)
             else:
                 changes += _not_yet(subject, standing, settings)
+        elif standing.state is State.DIGESTED:
+            new += [subject] if candidate(world, subject, settings) else []
         else:
             changes += known_changes(world, subject, standing, settings)
     changes += vanished_changes(world, settings)
@@ -209,7 +212,9 @@ def _file(world: World, new: list[Subject], settings: AlertSettings) -> list[Cha
         )
         for subject in new[:room]
     ]
-    return changes + _digest(world, new[room:], settings)
+    # What is in a digest already and found no room today waits for another day.
+    over = [subject for subject in new[room:] if standing_in(world, subject.key).state is not State.DIGESTED]
+    return changes + _digest(world, over, settings)
 
 
 def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[Change]:
@@ -224,7 +229,14 @@ def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[
     members = sorted([*before, *over], key=lambda s: (-s.severity[0], -s.severity[1], s.key))
     rows = [Listed(s.key, world.drafts[s.key].title) for s in members if s.key in world.drafts]
     sub = tuple(
-        (s.key, (*to_confirmed(standing_in(world, s.key)), Step(event="digested", detail={"where": key}))) for s in over
+        (
+            s.key,
+            (
+                *to_confirmed(standing_in(world, s.key)),
+                Step(event="digested", detail={"where": key, "told": what_is_told(s, world.drafts[s.key])}),
+            ),
+        )
+        for s in over
     )
     carries = tuple(dict.fromkeys(name for s in over for name in carried(s)))
     draft = digest_draft(key, str(world.now.date()), rows, settings)

@@ -235,7 +235,12 @@ def _suspects(finding: Finding, settings: AlertSettings) -> Markdown:
         f"{code(finding.previous)} is the last measured release at the old level, "
         f"{code(finding.release)} the first at the new one"
     )
-    if finding.unmeasured:
+    if finding.kind == "drift":
+        text = (
+            f"Small steps in many releases between {code(finding.previous)} and {code(finding.release)} add up to it; "
+            "the lines above show where."
+        )
+    elif finding.unmeasured:
         text += f"; not measured in between, and just as suspect: {listing([code(v) for v in finding.unmeasured])}."
     else:
         text += ", and no known release lies between them."

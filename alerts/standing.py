@@ -117,5 +117,5 @@ def open_requests(events: Iterable[FindingEvent]) -> list[FindingEvent]:
             waiting.append(event)
         elif event.event.endswith("-done"):
             asked = event.event.removesuffix("-done") + "-requested"
-            waiting = [other for other in waiting if other.event != asked]
+            waiting = [other for other in waiting if (other.key, other.event) != (event.key, asked)]
     return waiting

@@ -1,28 +1,16 @@
 """Which findings share an issue, and by what key the issue is known for good.
 
-One issue a boundary: a regression takes the improvements of the same boundary into its text. The key must survive
-re-detection, so two kinds differ from their finding's key: on the pseudo-line `majors` the boundary is a line, not its
-newest point release of the day, and a drift belongs to its line.
-
->>> issue_key("postgres", "majors", "18.4", "regression"), issue_key("mysql", "8.0", "8.0.39", "drift")
-('postgres/majors/18/regression', 'mysql/8.0/drift')
->>> issue_key("mysql", "8.0", "8.0.30", "regression")
-'mysql/8.0/8.0.30/regression'
+One issue a boundary: a regression takes the improvements of the same boundary into its text. Keys are those of
+`history.keys`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from history.model import MAJORS, Finding, Row, finding_key
-from history.versions import line_of, version_key
-
-
-def issue_key(dbms: str, line: str, release: str, kind: str) -> str:
-    """The stable key of the issue for a boundary."""
-    if kind == "drift":
-        return f"{dbms}/{line}/drift"
-    return finding_key(dbms, line, line_of(dbms, release) if line == MAJORS else release, kind)
+from history.keys import issue_key
+from history.model import Finding, Row
+from history.versions import version_key
 
 
 class Subject(Row):

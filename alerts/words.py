@@ -15,8 +15,8 @@ from statistics import median
 from typing import NamedTuple
 
 from alerts.safetext import title as safe_title
+from history.keys import boundary
 from history.model import MAJORS, Finding, GroupSummary, Move, Row
-from history.versions import line_of
 
 #: From here on a percentage is shown without decimals, below the other with two.
 WHOLE_PERCENT, SMALL_PERCENT = 10.0, 0.1
@@ -24,7 +24,7 @@ WHOLE_PERCENT, SMALL_PERCENT = 10.0, 0.1
 GROUPS_IN_TITLE = 3
 
 DBMS = {"mysql": "MySQL", "postgres": "Postgres", "mariadb": "MariaDB", "myrocks": "MyRocks"}
-BENCHMARKS = {"insert": "Insert Benchmark", "sysbench": "sysbench"}
+BENCHMARKS = {"insert": "Insert Benchmark", "insert-io": "Insert Benchmark (IO-bound)", "sysbench": "sysbench"}
 GROUPS = {"point": "point queries", "range": "range queries", "write": "writes", "writes": "writes"}
 
 
@@ -183,7 +183,7 @@ def issue_title(finding: Finding, lead: Headline) -> str:
         where = f"{finding.dbms} {finding.line}"
         text = f"{where}: {lead.what} {lead.change} by {finding.release} than {finding.previous}, drifting {spread}"
     elif finding.line == MAJORS:
-        where = f"{finding.dbms} {line_of(finding.dbms, finding.release)}"
+        where = f"{finding.dbms} {boundary(finding.dbms, finding.line, finding.release)}"
         text = f"{where} ({finding.release} against {finding.previous}): {lead.what} {lead.change} {spread}"
     else:
         text = f"{finding.dbms} {finding.release}: {lead.what} {lead.change} {spread}"

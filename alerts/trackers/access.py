@@ -45,7 +45,7 @@ def account_from(environment: Mapping[str, str], settings: Settings) -> Account:
     """Connect with what the environment holds. BadAlertSettings says which variable is missing or wrong."""
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
-        raise BadAlertSettings(f"GITHUB_REPOSITORY is {repository!r}; it has to be owner/name.")
+        raise BadAlertSettings(f"GITHUB_REPOSITORY is {repository!r}; set it to owner/name, or use `--tracker files`.")
     url = (environment.get("GITHUB_API_URL") or API_URL).rstrip("/")
     if environment.get("POINTDROP_APP_ID"):
         return _as_app(environment, repository, url, settings)

@@ -114,6 +114,13 @@ def preview_command(
         return
     if not changes:
         typer.echo("Nothing to file, change or close.", err=True)
+    unsure = sum(change.action == "record" and change.why == "the finding is provisional" for change in changes)
+    if unsure:
+        typer.echo(
+            f"{unsure} provisional: filed once `pointdrop nightly` has measured both releases side by side; "
+            "--provisional files them as they are.",
+            err=True,
+        )
     for change in changes:
         if format == "markdown":
             typer.echo(_in_full(change))
@@ -149,6 +156,9 @@ def list_command(
 
         typer.echo(json.dumps([line.model_dump(mode="json") for line in lines], indent=2))
         return
+    if not lines:
+        typer.echo("No findings and no issues; `pointdrop detect` looks for some.", err=True)
+        return
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -168,7 +178,7 @@ def list_command(
 
 @group.command("show")
 def show_command(
-    key: Annotated[str, typer.Argument(help="Key of a finding or issue, as `alerts list` prints it.")],
+    key: Annotated[str, typer.Argument(help="Key of a finding or issue, as `alerts list` and `detect` print it.")],
     history: History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
@@ -179,11 +189,12 @@ def show_command(
 
     from alerts.errors import UnknownIssue
     from alerts.observe import observe
-    from alerts.overview import overview
+    from alerts.overview import key_of, overview
 
     store, where, settings = _open(history, tracker, issues)
     with store:
         observed = observe(store, where, settings, datetime.now(UTC))
+        key = key_of(store.findings(), key)
         line = next((line for line in overview(observed) if line.key == key), None)
         events = store.events(key)
     if line is None:
@@ -209,7 +220,7 @@ def show_command(
 
 @group.command("ack")
 def ack_command(
-    key: Annotated[str, typer.Argument(help="Key of a finding or issue, as `alerts list` prints it.")],
+    key: Annotated[str, typer.Argument(help="Key of a finding or issue, as `alerts list` and `detect` print it.")],
     reason: Annotated[str, typer.Option(help="Why it is known or accepted.")] = "",
     history: History = None,
     tracker: TrackerName = "auto",
@@ -219,9 +230,10 @@ def ack_command(
     import getpass
     from datetime import UTC, datetime
 
-    from alerts.overview import acknowledge
+    from alerts.overview import acknowledge, key_of
 
     store, where, _ = _open(history, tracker, issues)
     with store:
+        key = key_of(store.findings(), key)
         state = acknowledge(store, key, where.name, actor=getpass.getuser(), reason=reason, at=datetime.now(UTC))
     typer.echo(f"{key} is {state.value} now.")

@@ -19,12 +19,12 @@ from alerts.errors import TrackerError
 from alerts.standing import open_requests
 from alerts.trackers import Tracker
 from history.model import Finding, FindingEvent
-from pointdrop.jobs.confirm import confirmations, suspects
+from pointdrop.jobs.confirm import confirmations, measured_again, suspects
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
+from pointdrop.jobs.site import site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from reports import build
-from reports.settings import load_settings as load_report_settings
 from runners.settings import Plan
 
 SECONDS_A_MINUTE = 60.0
@@ -61,7 +61,7 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
         findings = _confirmed(bench, night, findings, measured, began)
     issues, incomplete = _filed(bench, night)
     bench.say("drawing the site")
-    build(bench.store, night.site, load_report_settings(bench.configs))
+    build(bench.store, night.site, site_settings(bench.configs))
     return Summary(
         plan=night.plan.name,
         releases=tuple(measured.releases),
@@ -104,7 +104,7 @@ def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Me
     again = measure_all(bench, night.plan, night.server, work, budget_minutes=left)
     measured.merge(again)
     if not again.incomplete:
-        for request in asked:
+        for request in measured_again(asked, findings, here):
             done = f"{request.event.removesuffix('-requested')}-done"
             bench.store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC)))
     return run_detection(bench.store, load_detector_settings(bench.configs))

@@ -132,6 +132,9 @@ def test_requests_wait_for_the_next_night(nights: Nights) -> None:
     nights.night(finding(changes=CHANGES))
     (waiting,) = open_requests(nights.store.events(KEY))
     assert (waiting.event, waiting.actor) == ("rerun-requested", "mark")
+    of_another = {"event": "rerun-done", "key": "postgres/17/17.6/regression", "at": nights.now + NIGHT / 2}
+    nights.store.append_event(waiting.model_copy(update=of_another))
+    assert open_requests(nights.store.events()) == [waiting], "what was done for another finding settles nothing here"
     nights.store.append_event(waiting.model_copy(update={"event": "rerun-done", "at": nights.now + NIGHT}))
     assert open_requests(nights.store.events(KEY)) == []
 

@@ -220,6 +220,23 @@ def test_the_cap_folds_a_flood_into_one_digest(nights: Nights) -> None:
     assert all(nights.store.links(one.key) for one in flood)
 
 
+def test_a_row_of_a_digest_that_becomes_worse_is_filed(nights: Nights) -> None:
+    filing = nights.settings.filing.model_copy(update={"daily_cap": 1})
+    nights.settings = nights.settings.model_copy(update={"filing": filing})
+    large = finding("17.4", "17.3", changes=dict.fromkeys(TESTS, 9.0))
+    small, other = (
+        finding(release, previous, changes=dict.fromkeys(TESTS, 3.0))
+        for previous, release in (("17.0", "17.1"), ("17.1", "17.2"))
+    )
+    assert nights.night(large, small, other).counts == {"file": 1, "digest": 1}
+    grown = [finding(one.release, one.previous, changes=dict.fromkeys(TESTS, 8.0)) for one in (small, other)]
+    assert nights.night(large, *grown).counts == {"file": 1}, "one a day, and no second digest for the other"
+    assert [nights.state(one.key) for one in (small, other)] == [State.FILED, State.DIGESTED]
+    assert nights.night(large, *grown).counts == {"file": 1}
+    assert nights.night(large, *grown).done == ()
+    assert len([key for key in nights.issues() if key.startswith("digest/")]) == 1
+
+
 def everything_moved() -> list[Finding]:
     return [
         finding("17.6", "17.5", changes=CHANGES),

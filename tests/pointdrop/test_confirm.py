@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.model import Finding, Move, Release, SeriesKey
-from pointdrop.jobs.confirm import Suspect, confirmations, suspects
+from history.model import Finding, FindingEvent, Move, Release, SeriesKey
+from pointdrop.jobs.confirm import Suspect, confirmations, measured_again, suspects
 from runners.errors import BadSettings
 from runners.settings import Measure, Plan
 
@@ -95,6 +98,20 @@ def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
 def test_a_suspect_that_cannot_be_measured_is_refused_with_a_reason(text: str, message: str) -> None:
     with pytest.raises(BadSettings, match=message):
         confirmations([Suspect.parse(text)], PLAN, KNOWN)
+
+
+def test_a_request_is_done_when_its_own_finding_was_measured() -> None:
+    day = datetime(2026, 11, 21, tzinfo=UTC)
+    drift = finding("confirmed", 6, move("qps", -4), kind="drift")
+    found = [finding("confirmed", 2, move("qps", -3)), finding("confirmed", 3, move("qps", -9)), drift]
+    asked = [
+        FindingEvent(key=key, event="rerun-requested", at=day)
+        for key in ("postgres/17/17.2/regression", "postgres/17/17.3/regression", "postgres/17/drift", "nobody")
+    ]
+    measured = suspects(found[:1], {asked[0].key})
+    assert measured_again(asked, found, measured) == asked[:1]
+    assert measured_again(asked, found, suspects([drift], {"postgres/17/drift"})) == [asked[2]]
+    assert measured_again(asked, found, [replace(measured[0], server="medium")]) == [], "another machine's work"
 
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)
