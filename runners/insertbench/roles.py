@@ -1,13 +1,10 @@
 """A step as roles, and each role as a command line. Pure but for finding the scripts.
 
-    step     roles: one process each, one connection a client
-    l.i0     insert
-    l.x      index
-    l.i1     insert + delete           the deletes follow the inserts, which are never far ahead
-    qr100    range + insert + delete   the inserts at a rate, the deletes follow
-
->>> [role.name for role in roles_of(Step(does="point", rate=100), "qp100", SIZE, clients=1)]
-['query', 'insert', 'delete']
+step     roles: one process each, one connection a client
+l.i0     insert
+l.x      index
+l.i1     insert + delete           the deletes follow the inserts, which are never far ahead
+qr100    range + insert + delete   the inserts at a rate, the deletes follow
 """
 
 from __future__ import annotations
@@ -27,8 +24,6 @@ LUA = Path(__file__).parent / "lua"
 
 #: sysbench's own figure of the per-second lines: the slowest transaction of the second.
 MAXIMUM = 100
-#: For the doctest above.
-SIZE = InsertSize(rows=1_000, replaced={}, query_s=1)
 
 
 @dataclass(frozen=True)
