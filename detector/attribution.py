@@ -222,13 +222,13 @@ def attach(
     plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
     config_changes: Sequence[str] = (),
     one_sided_options: Sequence[str] = (),
-    sla_failures: Sequence[str] = (),
+    sla_failures: Mapping[str, str] | None = None,
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
-    `config`, a step that missed its service level makes it `sla`; a cause that is already not `product` stays. Options
-    that only one of the releases has are evidence and no cause.
+    `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
+    stays. Options that only one of the releases has are evidence and no cause.
     """
     tests = sorted({move.key.test for move in finding.moves})
     functions = _functions(tests, functions_before or {}, functions_after or {})
@@ -237,7 +237,7 @@ def attach(
     evidence = list(finding.evidence)
     cause = finding.cause
     if cause == "product":
-        if sla_failures:
+        if tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
             cause = "sla"
         elif config_changes:
             cause = "config"
@@ -248,7 +248,7 @@ def attach(
     evidence += [f"An option was changed: {change}." for change in config_changes]
     if one_sided_options:
         evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
-    evidence += [f"Service level missed: {failure}" for failure in sla_failures]
+    evidence += [f"Service level missed: {failure}." for failure in (sla_failures or {}).values()]
     return finding.model_copy(
         update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}
     )

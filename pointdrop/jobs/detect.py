@@ -16,6 +16,7 @@ from detector.detection import Part, join, parts_of
 from detector.errors import DetectorError
 from detector.releases.campaign import families
 from detector.releases.kinds import resource_of
+from detector.service import missed
 from history.model import Finding, FunctionCost, Metric, Series, StatementPlan
 from history.store import Store
 from pointdrop.jobs.options import option_changes
@@ -59,7 +60,7 @@ def find(series: list[Series], settings: DetectorSettings, store: Store, schedul
     partitions = list(families(series).values())
     scanned = _on_cluster(scheduler) if scheduler else scan_partitions
     findings = join(scanned(partitions, settings), series, settings, store.releases())
-    return [explained(finding, store) for finding in findings]
+    return [explained(finding, series, store) for finding in findings]
 
 
 def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
@@ -81,8 +82,8 @@ def _on_cluster(scheduler: str) -> Scanned:
     return scanned
 
 
-def explained(finding: Finding, store: Store) -> Finding:
-    """`finding` with the functions, plans and options that its two sides have in the history."""
+def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
+    """`finding` with the functions, plans and options that its two sides have in the history, and missed promises."""
     if finding.kind == "drift":
         return finding
     tests = sorted({move.key.test for move in finding.moves})
@@ -103,4 +104,5 @@ def explained(finding: Finding, store: Store) -> Finding:
         plans_after=plans(finding.release),
         config_changes=options.changed,
         one_sided_options=options.one_sided,
+        sla_failures=missed(finding, series),
     )

@@ -10,6 +10,7 @@ from detector.attribution import attach
 from detector.errors import UnknownEvidence
 from detector.explain import explain
 from detector.moves import q_values
+from detector.service import missed
 from history.model import Finding, FunctionCost, Release, Series, StatementPlan
 from tests.detector.making import key, series
 
@@ -269,7 +270,32 @@ def test_functions_and_plans_are_attached() -> None:
     assert [(f.function, f.before, f.after) for f in explained.functions] == [("row_search_mvcc", 100.0, 140.0)]
     assert len(explained.plans) == len(tests)
     assert attach(finding, config_changes=("innodb_redo_log_capacity",)).cause == "config"
-    assert attach(finding, sla_failures=("qr500 reached 90 % of its insert rate",)).cause == "sla"
+    assert attach(finding, one_sided_options=("new = 1 is set after only",)).cause == "product"
+    late = "reached 90% of its inserts"
+    assert attach(finding, sla_failures=dict.fromkeys(tests, late)).cause == "sla"
+    assert attach(finding, sla_failures={tests[0]: late}).cause == "product"
+    assert f"Service level missed: {late}." in attach(finding, sla_failures={tests[0]: late}).evidence
+
+
+def test_a_step_that_falls_behind_its_promise_is_no_regression_of_its_queries() -> None:
+    """Inserts behind the queries reach 80 % of what they promise from 17.6 on; the load step is as fast as ever."""
+    rng = np.random.default_rng(3)
+    made = []
+    for test in ("qr100", "qr500", "qp100", "l.i0"):
+        rate = 1000.0 * np.exp(0.004 * rng.standard_normal((RELEASES, 3)))
+        if test != "l.i0":
+            rate = np.minimum(rate, 1000.0)
+            rate[6:] *= 0.8
+            made.append(series(np.full((RELEASES, 3), 1000.0).tolist(), test=test, metric="target_ips"))
+        made.append(series(rate.tolist(), test=test, metric="ips"))
+    (finding,) = detect(made)
+    assert (finding.key, finding.cause) == ("postgres/17/17.6/regression", "product")
+    failures = missed(finding, made)
+    assert sorted(failures) == ["qp100", "qr100", "qr500"]
+    assert failures["qr100"] == "qr100 on small with default reached 80% of its inserts in 17.6"
+    assert attach(finding, sla_failures=failures).cause == "sla"
+    earlier = finding.model_copy(update={"release": "17.5"})
+    assert missed(earlier, made) == {}
 
 
 def test_explain_says_why_and_why_not() -> None:
