@@ -23,7 +23,6 @@ from history.model import Better, Block, Fingerprint, Measurement, Release, Run,
 from history.versions import line_of
 
 DATA = Path(__file__).parent / "data" / "smalldatum"
-HOST = "small-datum"
 PLAN = "published by Small Datum"
 
 #: Metrics of which more is better; `p50` and `p99` are rates at a percentile of the seconds of a step.
@@ -167,7 +166,7 @@ def records() -> list[Record]:
 def _session(name: str, row: _Row) -> Session:
     return Session(
         id=name,
-        host=HOST,
+        host=f"small-datum-{row.key.server}",
         server=row.key.server,
         plan=PLAN,
         fingerprint=Fingerprint(facts=SERVERS[row.key.server] | {"workload": row.workload}),
