@@ -20,6 +20,8 @@ import altair as alt
 #: Style names a specification may use; `site.js` has the colours.
 STYLES = ("level", "band", "block", "point", "worse", "better", "other", "note", "axis", "flame", "flametext")
 HEIGHT_PX = 260
+#: Ticks of the noise chart: a symlog scale makes none of its own that do not lie on each other.
+NOISE_TICKS_PCT = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 #: Height of a row: a series, a release's functions, a metric's noise.
 ROW_PX = {"effects": 17, "compare": 17, "flame": 46, "noise": 30}
 #: x offset of an annotation's or finding's text from its line, in pixels.
@@ -273,7 +275,10 @@ def noise() -> Any:
         .mark_tick(style="block", thickness=1.5)
         .encode(
             x=alt.X(
-                "mde:Q", title="smallest change that would be seen, %", scale=alt.Scale(type="symlog", domainMin=0)
+                "mde:Q",
+                title="smallest change that would be seen, %",
+                scale=alt.Scale(type="symlog", domainMin=0),
+                axis=alt.Axis(values=NOISE_TICKS_PCT),
             ),
             y=alt.Y("metric:N", title=None, sort=None),
             tooltip=["name:N", alt.Tooltip("noise:Q", format=".2f"), alt.Tooltip("mde:Q", format=".2f")],

@@ -156,7 +156,7 @@ def read(store: Store) -> Snapshot:
         lines=grouped_by_line(store.series()),
         findings=tuple(sorted(store.findings(), key=finding_order)),
         events=by_key(store.events()),
-        links=by_key(store.links()),
+        links=by_key(sorted(store.links(), key=lambda one: (one.tracker, one.number))),
         ran=newest_first(rows),
         details=Details(store),
     )

@@ -174,7 +174,11 @@ def _compare(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) ->
         stem = page.removesuffix(".html")
 
         def make(
-            server: str = server, benchmark: str = benchmark, page: str = page, stem: str = stem, crumbs: Crumbs = crumbs
+            server: str = server,
+            benchmark: str = benchmark,
+            page: str = page,
+            stem: str = stem,
+            crumbs: Crumbs = crumbs,
         ) -> Mapping[str, str]:
             context = compare.compare_context(server, benchmark, snapshot, settings)
             files = compare.compare_files(server, benchmark, snapshot, settings)

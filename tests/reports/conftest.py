@@ -94,6 +94,7 @@ class Writer:
             release=release,
             config=config,
             benchmark=benchmark,
+            profile="published" if release.build == "published" else "",
             lane=lane,
         )
         self.store.append_run(run)

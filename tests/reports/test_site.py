@@ -9,19 +9,24 @@ import random
 import re
 import statistics
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
 import html5lib
+import pytest
 
-from history.model import FindingEvent, Fingerprint, Measurement, Release, Run, Session
+from alerts.lifecycle import EVENTS
+from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
 from history.store import Store
 from reports import addresses, build
 from reports.addresses import LineKey
 from reports.numerals import grouped, signed_pct
+from reports.pages.brief import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
+from reports.snapshot import finding_order
 
 from .conftest import START, Writer, copy
 
@@ -309,3 +314,55 @@ def test_runs_of_one_release_in_two_sessions_are_one_column(history: Store, buil
     key = LineKey("postgres", "17", "local", "default", "sysbench")
     head = cells((built / addresses.of_line(key)).read_text(encoding="utf-8"), 'data-heat="insn"')[0]
     assert sum("17.2" in name for name in head) == 1
+
+
+def test_what_happened_to_an_issue_is_on_the_page_of_its_finding(
+    store: Store, settings: ReportSettings, tmp_path: Path
+) -> None:
+    """A drift's issue has a key of its own; digests and deliveries are no findings and no states."""
+    (regression, *others) = store.findings()
+    drift = regression.model_copy(
+        update={"key": "postgres/17/17.6/drift", "kind": "drift", "previous": "17.0", "release": "17.6"}
+    )
+    store.append_detection([regression, drift, *others], "test")
+    happened = datetime(2026, 11, 20, tzinfo=UTC)
+    for minute, event in enumerate(("detected", "filed", "heard", "notified")):
+        at = happened + timedelta(minutes=minute)
+        store.append_event(FindingEvent(key="postgres/17/drift", event=event, at=at, actor="somebody-else"))
+    for key in (drift.key, "postgres/17/drift", "digest/2026-11-20", "environment/bee/2026-11-20"):
+        store.append_link(IssueLink(key=key, tracker="github:me/db", number=31))
+    build(store, tmp_path, settings)
+    text = (tmp_path / "findings/postgres/17/17.6/drift.html").read_text(encoding="utf-8")
+    assert "somebody-else" in text and text.count("github:me/db #31") == 1
+    assert re.search(r"<dt>State</dt><dd>filed ", text)
+    assert not (tmp_path / "findings/postgres/17/drift.html").exists()
+    assert not (tmp_path / "findings/digest").exists() and not (tmp_path / "findings/environment").exists()
+
+
+def test_states_are_those_of_alerts() -> None:
+    assert frozenset(EVENTS) == HAPPENED
+
+
+def test_what_costs_users_stands_before_what_costs_the_disk(store: Store) -> None:
+    first, *_ = store.findings()
+    move = first.moves[0]
+    written = move.model_copy(
+        update={"key": move.key.model_copy(update={"metric": "wKB/o"}), "after": 9 * move.before, "change_pct": 800.0}
+    )
+    disk = first.model_copy(update={"key": "postgres/17/17.3/regression", "moves": (written,)})
+    assert [one.key for one in sorted([disk, first], key=finding_order)] == [first.key, disk.key]
+
+
+@pytest.mark.parametrize(
+    ("stem", "rows"), [("noise", "series"), ("compare/local/sysbench", "values"), ("compare/ser4/insert", "values")]
+)
+def test_csv_and_json_of_what_is_drawn_are_the_same_numbers(built: Path, stem: str, rows: str) -> None:
+    table = list(csv.DictReader(io.StringIO((built / f"{stem}.csv").read_text(encoding="utf-8"))))
+    found = json.loads((built / f"{stem}.json").read_text(encoding="utf-8"))
+    assert table and found["schema"] == f"pointdrop.{stem.split('/')[0]}/1"
+    assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in found[rows]] == table
+    assert f'href="{stem.rsplit("/", 1)[-1]}.json" download' in (built / f"{stem}.html").read_text(encoding="utf-8")
+
+
+def test_published_figures_are_cited(built: Path) -> None:
+    assert "Small Datum 2023-09-18" in (built / "about.html").read_text(encoding="utf-8")
