@@ -163,13 +163,11 @@ def import_command(
 
 def _expanded(paths: list[Path]) -> list[Path]:
     """Files, with directories replaced by the results below them, in order."""
-    from history.errors import InvalidRecord
-
     found: list[Path] = []
     for path in paths:
         below = (*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")) if path.is_dir() else (path,)
-        if not below:
-            raise InvalidRecord(f"there is no .jsonl file below {path}; name files of other formats one by one")
+        if not below:  # no error: the jobs of a night may all have found nothing to do
+            typer.echo(f"there is no .jsonl file below {path}; name files of other formats one by one", err=True)
         found += sorted(below)
     return found
 

@@ -11,13 +11,13 @@ else pushed meanwhile. Two publishers at once therefore lose nothing, and a file
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -30,6 +30,12 @@ from history.store import Store
 
 BRANCH = "pointdrop-history"
 ATTEMPTS = 12
+#: What stands in the files of outcomes, by the key of its line.
+OUTCOMES: dict[str, type[FindingEvent | IssueLink | Release]] = {
+    "event": FindingEvent,
+    "link": IssueLink,
+    "release": Release,
+}
 GIT_TIMEOUT_S = 600
 #: Commits of the branch are the tool's own; nobody's name and address are needed for them.
 IDENTITY = ("-c", "user.name=pointdrop", "-c", "user.email=pointdrop@localhost")
@@ -179,6 +185,7 @@ class HistoryBranch:
         files[outcomes / "releases.jsonl"] = [_line("release", r) for r in store.releases() if r.digest]
         changed = 0
         for path, lines in files.items():
+            lines = lines if path.parent != outcomes else _in_order(lines, path)
             text = "".join(f"{line}\n" for line in lines)
             if lines and (not path.exists() or path.read_text(encoding="utf-8") != text):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,25 +207,39 @@ def _session_lines(store: Store, session: Session) -> Iterable[str]:
             yield line_of_record(block)
 
 
+def _in_order(lines: list[str], path: Path) -> list[str]:
+    """What the file has in its order, then what is new: every machine stored the outcomes of others in another order,
+    and none shall write the file anew for that."""
+    held = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    place = {_line(*_outcome(line)): number for number, line in enumerate(held)}
+    return sorted(lines, key=lambda line: place.get(line, len(place)))
+
+
+def _outcome(line: str) -> tuple[str, FindingEvent | IssueLink | Release]:
+    """One line of a file of outcomes; ValueError when it is none."""
+    data = json.loads(line)
+    if not isinstance(data, dict) or len(data) != 1:
+        raise ValueError("a line is an object with one key")
+    ((kind, row),) = data.items()
+    if kind not in OUTCOMES:
+        raise ValueError(f"no such kind: {kind!r}")
+    return kind, OUTCOMES[kind].model_validate(row)
+
+
 def _line(kind: str, row: Row) -> str:
     return text_of({kind: row.model_dump(mode="json")})
 
 
 def _take(store: Store, line: str, where: str) -> str:
     """Append one outcome; its kind when the store did not have it. InvalidRecord names file and line."""
-    import json
-
     try:
-        data: dict[str, Any] = json.loads(line)
-        ((kind, row),) = data.items()
-        if kind == "event":
-            new = store.append_event(FindingEvent.model_validate(row))
-        elif kind == "link":
-            new = store.append_link(IssueLink.model_validate(row))
-        elif kind == "release":
-            new = store.pin_release(Release.model_validate(row))
+        kind, row = _outcome(line)
+        if isinstance(row, FindingEvent):
+            new = store.append_event(row)
+        elif isinstance(row, IssueLink):
+            new = store.append_link(row)
         else:
-            raise ValueError(f"no such kind: {kind!r}")
-    except (ValueError, AttributeError) as error:
+            new = store.pin_release(row)
+    except ValueError as error:
         raise InvalidRecord(f"{where}: {str(error).splitlines()[0]}") from error
     return kind if new else ""

@@ -143,7 +143,7 @@ def test_recover_brings_in_what_was_kept_and_says_what_it_could_not(pointdrop: C
         (("backup", "/dev/null/b.db"), 1, "the backup /dev/null/b.db cannot be written"),
         (("export", "--out", "/dev/null/x.csv"), 1, "nothing was written there"),
         (("query", "--history", "here.db"), 2, "sqlite:///PATH"),
-        (("import", "empty"), 2, "no .jsonl file"),
+        (("import", "empty"), 0, "no .jsonl file"),
         (("append", "nothing.jsonl"), 2, "1 problem"),
     ],
 )

@@ -97,6 +97,19 @@ def test_publishers_at_once_lose_nothing(tmp_path: Path, remote: str) -> None:
         assert len(everything.events()) == len(everything.links()) == 4
 
 
+def test_machines_do_not_write_each_others_outcomes_anew(tmp_path: Path, remote: str) -> None:
+    """Each stored its own link before it knew of the other's."""
+    with store_at(tmp_path / "a.db") as one, store_at(tmp_path / "b.db") as other:
+        add_night(one, "night-1")
+        add_night(other, "night-2", day=1)
+        a, b = HistoryBranch(remote, tmp_path / "a"), HistoryBranch(remote, tmp_path / "b")
+        a.push(one)
+        b.push(other)
+        assert [link.number for link in other.links()] == [2, 1]
+        assert [a.push(one).commit, b.push(other).commit, a.push(one).commit] == ["", "", ""]
+        assert [link.number for link in one.links()] == [1, 2]
+
+
 def test_a_session_that_goes_on_later_keeps_its_file(tmp_path: Path, remote: str) -> None:
     with store_at(tmp_path / "a.db") as one:
         add_night(one, "night", blocks=1)
