@@ -25,7 +25,7 @@ from history.versions import version_key
 
 #: Values read with one query, about, which bounds the memory; and series, at most.
 BATCH_VALUES = 200_000
-BATCH_SERIES = 1_000
+BATCH_SERIES = 128
 #: Rows taken from the driver at a time.
 ROWS = 10_000
 #: Up to so many blocks are named in a query; above, all blocks of its series are read and the others dropped.
