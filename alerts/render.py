@@ -188,14 +188,14 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
         spread = f"{code(lead.worst_test)}, the only one of {count(lead.tests, 'test')} that moved {where}"
     else:
         spread = (
-            f"median of the {lead.moved} of {lead.tests} tests that moved {where}, "
+            f"{'' if lead.apart else 'median of '}the {lead.moved} of {lead.tests} tests that moved {where}, "
             f"most {code(lead.worst_test)} with {signed(lead.worst_pct)}"
         )
     new, old = code(f"{finding.dbms} {finding.release}"), code(finding.previous)
     if finding.kind == "environment":
         return Markdown(
             f"On {listing([code(s) for s in lead.servers])} the tests {words.verb} "
-            f"**{percent(lead.change_pct)} {change}**{per} since {new} was measured, and the evidence points at the "
+            f"**{lead.size} {change}**{per} since {new} was measured, and the evidence points at the "
             f"machine, not at {name} ({spread})."
         )
     than = f"than {'on ' if words.verb == 'need' else ''}{old}"
@@ -203,9 +203,7 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     subject = (
         Markdown(lead.what[:1].upper() + lead.what[1:]) if re.fullmatch(r"[A-Za-z ,]+", lead.what) else code(lead.what)
     )
-    return Markdown(
-        f"{subject} on {new} {words.verb} **{percent(lead.change_pct)} {change}**{per} {than}{slowly} ({spread})."
-    )
+    return Markdown(f"{subject} on {new} {words.verb} **{lead.size} {change}**{per} {than}{slowly} ({spread}).")
 
 
 def _second_sentence(finding: Finding, lead: Headline) -> Markdown:

@@ -22,6 +22,8 @@ from history.model import MAJORS, Finding, GroupSummary, Move, Row
 WHOLE_PERCENT, SMALL_PERCENT = 10.0, 0.1
 #: A title names at most so many groups of tests.
 GROUPS_IN_TITLE = 3
+#: Up to so many tests whose largest change is more than so many times the smallest are told by both.
+FEW_TESTS, APART = 4, 10.0
 
 DBMS = {"mysql": "MySQL", "postgres": "Postgres", "mariadb": "MariaDB", "myrocks": "MyRocks"}
 BENCHMARKS = {"insert": "Insert Benchmark", "insert-io": "Insert Benchmark (IO-bound)", "sysbench": "sysbench"}
@@ -102,6 +104,7 @@ class Headline(Row):
     metric: str
     change_pct: float
     """Median over the tests that moved."""
+    least_pct: float
     worst_pct: float
     worst_test: str
     groups: tuple[str, ...]
@@ -114,9 +117,21 @@ class Headline(Row):
     benchmarks: tuple[str, ...]
 
     @property
+    def apart(self) -> bool:
+        """Whether few tests moved by so different amounts that no median tells of them."""
+        return 1 < self.moved <= FEW_TESTS and abs(self.worst_pct) > APART * abs(self.least_pct)
+
+    @property
+    def size(self) -> str:
+        """The change without its sign: `23 %`, or `1.1 to 45 %`."""
+        if self.apart:
+            return f"{percent(self.least_pct).removesuffix(' %')} to {percent(self.worst_pct)}"
+        return percent(self.change_pct)
+
+    @property
     def change(self) -> str:
         words = metric_words(self.metric)
-        return f"{percent(self.change_pct)} {words.more if self.change_pct > 0 else words.less}"
+        return f"{self.size} {words.more if self.change_pct > 0 else words.less}"
 
     @property
     def what(self) -> str:
@@ -158,6 +173,7 @@ def headline(finding: Finding) -> Headline | None:
     return Headline(
         metric=metric,
         change_pct=median(move.change_pct for move in told),
+        least_pct=min(told, key=lambda move: (abs(move.change_pct), move.key.id)).change_pct,
         worst_pct=worst.change_pct,
         worst_test=worst.key.test,
         groups=tuple(sorted(weight, key=lambda noun: (-weight[noun], noun))) or ("tests",),

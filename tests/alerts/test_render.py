@@ -262,6 +262,13 @@ def test_titles_say_what_where_how_much() -> None:
     )
 
 
+def test_few_tests_far_apart_are_not_told_by_their_median() -> None:
+    some = dict(zip(CHANGES, (45.0, 1.1), strict=False))
+    body = issue(finding(changes=some)).body
+    assert "need **1.1 to 45 % more instructions** per operation" in body
+    assert "(the 2 of " in body and "median of" not in body.partition("\n\n")[0]
+
+
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
     for scenario, made in SCENARIOS.items():
