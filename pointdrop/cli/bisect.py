@@ -67,7 +67,7 @@ def bisect(
             get=get,
             server=load_server(server, configs),
             benchmark=tests,
-            test=tests.select((test,))[0],
+            test=tests.select((test,))[-1],
             profile=chosen,
             floor_pct=metrics[metric].smallest_change_pct if metric in metrics else 1.0,
             configs=configs,

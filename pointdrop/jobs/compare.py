@@ -27,7 +27,10 @@ from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
 
 #: The metrics that decide, by lane; the others are reported by the session and mean nothing on so few blocks.
-JUDGED: Mapping[Lane, tuple[str, ...]] = {"time": ("qps", "cpu_us/o"), "instructions": ("insn/o",)}
+JUDGED: Mapping[Lane, tuple[str, ...]] = {
+    "time": ("qps", "ips", "indexed rows/s", "cpu_us/o"),
+    "instructions": ("insn/o",),
+}
 #: A difference is told only after this many blocks of each side: the second is a fresh server on fresh data.
 FEWEST_BLOCKS = 2
 MOST_FUNCTIONS = 5
@@ -126,6 +129,15 @@ class _Values:
                 self.better[one.metric] = one.better
         self.functions[side].update(block.functions)
 
+    def shared(self) -> dict[tuple[str, str], list[float]]:
+        """Values of the base that have some of the candidate beside them."""
+        return {key: found for key, found in self.sides[0].items() if key in self.sides[1]}
+
+    def alone(self) -> list[str]:
+        """In words, what only one side has: a step of the Insert Benchmark is void where its inserts fell behind."""
+        lost = sorted(self.sides[0].keys() ^ self.sides[1].keys())
+        return [f"{test}: only one side has {metric}, so it is not compared" for test, metric in lost]
+
 
 def compare_sides(job: Comparing) -> CompareReport:
     """Rounds of interleaved blocks until nothing is UNKNOWN or the budget is spent.
@@ -195,7 +207,7 @@ def judge(
 def _unclear(values: _Values, metrics: Mapping[str, Metric], judged: Sequence[str]) -> list[tuple[str, str]]:
     """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
     unclear = []
-    for (test, metric), before in values.sides[0].items():
+    for (test, metric), before in values.shared().items():
         found = judge(before, values.sides[1][test, metric], test, metric, metrics)
         few = min(found.blocks_before, found.blocks_after) < FEWEST_BLOCKS
         if found.verdict == "UNKNOWN" or (found.verdict == "DIFFERENT" and few):
@@ -206,7 +218,7 @@ def _unclear(values: _Values, metrics: Mapping[str, Metric], judged: Sequence[st
 def _report(
     job: Comparing, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
 ) -> CompareReport:
-    found = {key: judge(before, values.sides[1][key], *key, job.metrics) for key, before in values.sides[0].items()}
+    found = {key: judge(before, values.sides[1][key], *key, job.metrics) for key, before in values.shared().items()}
     order = {test.name: number for number, test in enumerate(job.tests)}
     rows = [_row(values, key, one) for key, one in sorted(found.items(), key=lambda item: (order[item[0][0]], item[0]))]
     family = compare_family({f"{test} {metric}": one for (test, metric), one in found.items()})
@@ -222,7 +234,7 @@ def _report(
         minutes=round(minutes, 2),
         stopped=stopped,
         tests=tuple(rows),
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys([*warnings, *values.alone()])),
     )
 
 

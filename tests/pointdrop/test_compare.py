@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.model import Metric
-from pointdrop.jobs.compare import CompareReport, TestRow, judge
+from history.model import Block, Metric
+from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.sides import parse_side
 from runners.errors import BadSettings
@@ -104,3 +104,21 @@ def test_no_name_breaks_out_of_the_markdown(name: str) -> None:
     tags.feed(cmarkgfm.github_flavored_markdown_to_html(markdown(hostile)))
     allowed = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary"}
     assert tags.seen <= allowed
+
+
+def test_what_only_one_side_has_is_said_and_not_compared() -> None:
+    values = _Values()
+    both, void = [
+        Block.model_validate(
+            {
+                "id": f"s/{number}", "run_id": "s", "number": number, "started": "2026-11-01T00:00:00Z",
+                "ended": "2026-11-01T00:10:00Z",
+                "measurements": [{"test": test, "metric": metric, "value": 9.0} for test, metric in found],
+            }
+        )
+        for number, found in ((1, [("l.i1", "ips"), ("qr100", "qps")]), (2, [("l.i1", "ips")]))
+    ]  # fmt: skip
+    values.add(0, both, ("qps", "ips"))
+    values.add(1, void, ("qps", "ips"))
+    assert list(values.shared()) == [("l.i1", "ips")]
+    assert values.alone() == ["qr100: only one side has qps, so it is not compared"]

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from history.model import Release
 from runners.engines import Connection
 from runners.errors import BadSettings
 from runners.insertbench import LUA, role_commands
 from runners.insertbench.roles import commits, roles_of
-from runners.settings import Benchmark, InsertSize, Profile, Step, load_benchmark, load_profile
+from runners.sessions import plan_session
+from runners.settings import Benchmark, InsertSize, Profile, Step, load_benchmark, load_profile, load_server
 from runners.settings.sizes import size_of
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -135,3 +137,22 @@ def test_every_option_of_the_roles_is_one_of_the_scripts(benchmark: Benchmark) -
         for option in role.options
     }
     assert given_options - {"time"} <= known
+
+
+def test_a_session_of_one_step_has_those_it_starts_from(benchmark: Benchmark) -> None:
+    release = Release(dbms="postgres", version="17.5", line="17")
+    plan = plan_session(
+        session_id="s",
+        plan="p",
+        server=load_server("local", CONFIGS),
+        benchmark=benchmark,
+        tests=[test for test in benchmark.tests if test.name == "l.i1"],
+        profile=load_profile("quick", CONFIGS),
+        releases=[release],
+        control=release,
+        blocks=1,
+        seed=1,
+    )
+    assert [test.name for test in plan.tests] == ["l.i0", "l.x", "l.i1"]
+    assert plan.scale.threads == 3, "connections of one client"
+    assert plan.size == load_profile("quick", CONFIGS).insert["cached"]
