@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from detector.commits.engine import Segmentation, segment
+from detector.commits.engine import Demands, Segmentation, segment
 from detector.commits.levels import Floats, Ints
 from detector.commits.segments import Peak, bounds_of, segment_levels
 
@@ -36,15 +36,19 @@ class CommitSettings:
     """What is worth a changepoint. The defaults are those that `docs/detector.md` reports figures for."""
 
     smallest_change_pct: float = 1.0
-    probability: float = 0.5
+    probability: float = 0.85
+    """A change has to be as likely as this, ..."""
+    fresh_probability: float = 0.4
+    """... but only this likely while it is eight values old or younger: the next ones will tell, and it may be news."""
     confirm_values: int = 2
     """A level needs this many values before its change is confirmed; until then it is provisional."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.smallest_change_pct < 100.0:
             raise ValueError(f"smallest_change_pct must be between 0 and 100, got {self.smallest_change_pct}")
-        if not 0.0 < self.probability < 1.0:
-            raise ValueError(f"probability must be between 0 and 1, got {self.probability}")
+        for name in ("probability", "fresh_probability"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
         if self.confirm_values < 1:
             raise ValueError(f"confirm_values must be at least 1, got {self.confirm_values}")
 
@@ -120,7 +124,8 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
         unit = _linear_unit(kept)
         scaled = kept / unit
         smallest = settings.smallest_change_pct / 100.0
-    found = segment(scaled, smallest, least=settings.probability, confirm=settings.confirm_values)
+    demands = Demands(smallest, settings.probability, settings.fresh_probability, settings.confirm_values)
+    found = segment(scaled, demands)
     events = [_transient(kept, start, end, present) for start, end in found.transients]
     if found.drift is not None:
         events.append(_drift(np.exp(found.drift) if unit is None else found.drift * unit, present))

@@ -19,7 +19,7 @@ from detector.commits.levels import BINS_PER_SIGMA, Floats, Ints, Model, backwar
 from detector.commits.segments import Peak, bounds_of, fitted, peaks, refined
 
 #: A jump of the level per value, before any evidence.
-JUMP = 0.003
+JUMP = 0.002
 #: An excursion per value, the share of excursions that go on, and the values these guesses count for.
 ENTER, ENTER_WEIGHT = 0.01, 50.0
 STAY, STAY_WEIGHT = 0.4, 4.0
@@ -51,8 +51,8 @@ DRIFT_VALUES = 30
 #: Outliers are clipped at this many residual scales before a curve is drawn through the values.
 CLIP = 2.5
 #: Probability of a change in the last values from which it is provisional, and that of a change one value old.
-PROVISIONAL = 0.08
-PROVISIONAL_SINGLE = 0.7
+PROVISIONAL = 0.065
+PROVISIONAL_SINGLE = 0.12
 #: A changepoint is moved by at most so many values to where the values change sides.
 REFINE_VALUES = 3
 
@@ -91,27 +91,37 @@ class _Verdict(NamedTuple):
     phi: float
 
 
-def segment(values: Floats, smallest: float, *, least: float, confirm: int) -> Segmentation:
-    """`values` (finite, log or linear) into levels; `smallest` is the smallest change of interest, in their unit.
+class Demands(NamedTuple):
+    """What a changepoint must be."""
 
-    `least` is the probability a change needs, `confirm` the values its level needs before it is confirmed.
-    """
+    smallest: float
+    """Its size at least, in the unit of the values."""
+    least: float
+    """Its probability at least, ..."""
+    fresh: float
+    """... and that of one that has begun in the last `events.END_VALUES` values."""
+    confirm: int
+    """Values its level needs before it is confirmed."""
+
+
+def segment(values: Floats, demands: Demands) -> Segmentation:
+    """`values` (finite, log or linear) into levels."""
     result = Segmentation()
     if len(values) < 3:
         return result
-    sigma = max(noise.difference_scale(values), NOISE_FLOOR * smallest)
+    sigma = max(noise.difference_scale(values), NOISE_FLOOR * demands.smallest)
     center = float(np.median(values))
     scaled = np.clip((values - center) / sigma, -FURTHEST_SIGMA, FURTHEST_SIGMA)
     bins = np.rint(scaled * BINS_PER_SIGMA).astype(np.int64)
     grid = level_grid(bins)
     learnt = _learn(scaled, bins, grid)
-    verdict = _explain(scaled, bins, grid, learnt, least)
+    verdict = _explain(scaled, bins, grid, learnt)
     result.sigma = sigma * learnt.scale
     result.phi = verdict.phi
     if verdict.curve is not None:
         result.drift = center + sigma * verdict.curve
         return result
-    _apply_rules(result, values, verdict.jumps, smallest, least, confirm)
+    _apply_rules(result, values, verdict.jumps, demands)
     return result
 
 
@@ -136,11 +146,11 @@ def _learn(scaled: Floats, bins: Ints, grid: Ints) -> _Noise:
     return _Noise(density, enter, stay, fit, residuals, scale)
 
 
-def _explain(scaled: Floats, bins: Ints, grid: Ints, learnt: _Noise, least: float) -> _Verdict:
+def _explain(scaled: Floats, bins: Ints, grid: Ints, learnt: _Noise) -> _Verdict:
     """Jumps in independent noise, unless noise that hangs together or a drift explains the values better."""
     density, enter, stay, fit, residuals, scale = learnt
     jumps, _, evidence = _posterior(bins, grid, density, (JUMP, enter, stay, FAR, 0.0))
-    if not peaks(jumps, min(least, PROVISIONAL)):
+    if not peaks(jumps, PROVISIONAL):
         return _Verdict(jumps, None, 0.0)
 
     clipped = np.clip(residuals, -CLIP * scale, CLIP * scale)
@@ -199,15 +209,20 @@ def _posterior(bins: Ints, grid: Ints, density: Floats, model: Model) -> tuple[F
     return jumps, excursions, evidence
 
 
-def _apply_rules(
-    result: Segmentation, values: Floats, jumps: Floats, smallest: float, least: float, confirm: int
-) -> None:
+def _likely(jumps: Floats, demands: Demands) -> list[Peak]:
+    """The jumps that are likely enough for their age."""
+    n = len(jumps)
+    found = peaks(jumps, min(demands.least, demands.fresh))
+    return [p for p in found if p.probability >= (demands.fresh if n - p.at <= events.END_VALUES else demands.least)]
+
+
+def _apply_rules(result: Segmentation, values: Floats, jumps: Floats, demands: Demands) -> None:
     """Sorts the jumps into changes, provisional changes, transients, and nothing."""
     n = len(values)
-    kept = peaks(jumps, least)
+    kept = _likely(jumps, demands)
     while kept:
         places = [peak.at for peak in kept]
-        weak = events.too_small(values, places, smallest)
+        weak = events.too_small(values, places, demands.smallest)
         if weak is not None:
             del kept[weak]
             continue
@@ -220,26 +235,32 @@ def _apply_rules(
         if events.first_too_short(places, n):
             del kept[0]
             continue
-        if n - places[-1] < max(confirm, events.end_needs(values, places, result.sigma)):
+        if n - places[-1] < max(demands.confirm, events.end_needs(values, places, result.sigma)):
             del kept[-1]
             continue
         break
     bounds = bounds_of([peak.at for peak in kept], n)
     moved = refined(values, bounds, REFINE_VALUES).tolist()
     result.changes = [Peak(at, peak.probability) for at, peak in zip(moved, kept, strict=True)]
-    result.provisional = _provisional(values, jumps, bounds, smallest)
+    result.provisional = _provisional(result, values, jumps, demands.smallest)
 
 
-def _provisional(values: Floats, jumps: Floats, bounds: Ints, smallest: float) -> list[Peak]:
-    """What may be the beginning of a change: likely enough to measure again, not to tell anyone."""
+def _provisional(result: Segmentation, values: Floats, jumps: Floats, smallest: float) -> list[Peak]:
+    """What may be the beginning of a change: likely enough to measure again, not to tell anyone.
+
+    A single value is one only when the series has never shown an excursion of its size.
+    """
     n = len(values)
-    last = int(bounds[-2])
+    places = [peak.at for peak in result.changes]
+    last = places[-1] if places else 0
     for peak in reversed(peaks(jumps, PROVISIONAL)):
         length = n - peak.at
         if length > events.END_VALUES or peak.at <= last + REFINE_VALUES:
             break
         enough = PROVISIONAL_SINGLE if length == 1 else PROVISIONAL
         height = float(np.median(values[peak.at :]) - np.median(values[last : peak.at]))
-        if peak.probability >= enough and abs(height) >= smallest:
+        if peak.probability < enough or abs(height) < smallest:
+            continue
+        if length > 1 or events.end_needs(values, [*places, peak.at], result.sigma) == 1:
             return [peak]
     return []

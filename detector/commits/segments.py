@@ -17,7 +17,7 @@ import numpy as np
 from detector.commits.levels import Floats, Ints
 from detector.compiled import compiled
 
-#: A peak is widened until it holds this much probability ...
+#: A peak is widened until it holds this much probability, or what is asked for if that is more, ...
 COVERED = 0.9
 #: ... or is this wide, in values.
 WIDEST = 21
@@ -39,7 +39,7 @@ def peaks(jumps: Floats, least: float) -> list[Peak]:
     for start in np.argsort(-jumps, kind="stable")[: np.count_nonzero(jumps >= FAINTEST)].tolist():
         if left[start] < FAINTEST:
             continue
-        first, last, mass = _window(left, start)
+        first, last, mass = _window(left, start, max(COVERED, least))
         if mass >= least:
             found.append(Peak(start, min(mass, 1.0)))
         left[first : last + 1] = 0.0
@@ -47,11 +47,11 @@ def peaks(jumps: Floats, least: float) -> list[Peak]:
 
 
 @compiled
-def _window(jumps: Floats, start: int) -> tuple[int, int, float]:
-    """The window about `start`, grown toward the likelier side, and its probability."""
+def _window(jumps: Floats, start: int, enough: float) -> tuple[int, int, float]:
+    """The window about `start`, grown toward the likelier side until it holds `enough`, and its probability."""
     first = last = start
     mass = jumps[start]
-    while mass < COVERED and last - first + 1 < WIDEST:
+    while mass < enough and last - first + 1 < WIDEST:
         before = jumps[first - 1] if first > 1 else -1.0
         after = jumps[last + 1] if last + 1 < jumps.shape[0] else -1.0
         if before < 0.0 and after < 0.0:

@@ -168,7 +168,14 @@ def test_constant_values_with_a_step() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"smallest_change_pct": 0.0}, {"probability": 1.0}, {"probability": 0.0}, {"confirm_values": 0}]
+    "wrong",
+    [
+        {"smallest_change_pct": 0.0},
+        {"probability": 1.0},
+        {"probability": 0.0},
+        {"fresh_probability": 1.5},
+        {"confirm_values": 0},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
