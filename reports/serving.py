@@ -12,7 +12,9 @@ from typing import Any
 
 from sqlalchemy import make_url
 
+from history.errors import HistoryError
 from history.store import Store
+from reports.errors import ReportError
 from reports.settings import ReportSettings
 from reports.site import build
 
@@ -44,11 +46,13 @@ class LiveSite:
 
     def refresh(self) -> bool:
         """True when something was written. Requests that come together wait for one build."""
-        with self._lock, Store.open(self._url) as store:
-            if state_of(self._url) == self._built:
+        with self._lock:
+            before = state_of(self._url)  # what is appended while it builds is seen the next time
+            if before == self._built:
                 return False
-            report = build(store, self._out, self._settings())
-            self._built = state_of(self._url)
+            with Store.open(self._url) as store:
+                report = build(store, self._out, self._settings())
+            self._built = before
             if report.written or report.removed:
                 self._say(f"built {report.written} files, removed {report.removed}")
             return bool(report.written)
@@ -61,7 +65,10 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.split("?")[0].endswith((".html", "/")):
-            self._site.refresh()
+            try:
+                self._site.refresh()
+            except (HistoryError, ReportError) as error:  # the pages of the last build are still good
+                self._say(f"the pages are not up to date: {error}")
         super().do_GET()
 
     def end_headers(self) -> None:
@@ -70,17 +77,23 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        self._say(format % arguments)
+        """Nothing: a line a request would hide what matters."""
 
 
 def server(
     url: str, out: Path, settings: Callable[[], ReportSettings], *, port: int, say: Callable[[str], None]
 ) -> ThreadingHTTPServer:
-    """A server that is bound and not yet running; `server_port` says where."""
+    """A server that is bound and not yet running; `server_port` says where. ReportError when the port is taken."""
     site = LiveSite(url, out, settings, say)
     site.refresh()
-    handler = functools.partial(_Handler, directory=str(out), site=site, say=lambda text: None)
-    return ThreadingHTTPServer((ADDRESS, port), handler)
+    handler = functools.partial(_Handler, directory=str(out), site=site, say=say)
+    try:
+        return ThreadingHTTPServer((ADDRESS, port), handler)
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ReportError(
+            f"port {port} cannot be served: {said}; name another with --port, 0 takes a free one"
+        ) from error
 
 
 def serve(

@@ -11,7 +11,7 @@ from reports import table as writers
 from reports.across import across_tables, marked
 from reports.addresses import LineKey
 from reports.errors import NothingToShow
-from reports.heat import UNGROUPED, HeatTable, heat_table, overall
+from reports.heat import UNGROUPED, HeatTable, heat_table, overall, versions_of
 from reports.insert import insert_summary, is_insert
 from reports.matrix import config_matrix
 from reports.ordering import by_catalogue
@@ -26,6 +26,10 @@ from reports.views import VIEWS, View, offered, pick
 
 if TYPE_CHECKING:
     from history.store import Store
+
+
+#: Lines that an error names.
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,28 @@ def tables(store: Store, name: str, wanted: Selection, settings: ReportSettings)
     if wanted.releases:
         return across_tables(name, lines, wanted.releases, settings, wanted.view)
     made = KINDS[name](lines, wanted, settings) if lines else []
-    if not made:
-        known = (
-            ", ".join(sorted({" ".join(LineKey(*line)) for line in store.lines()})) or "nothing; run pointdrop nightly"
-        )
-        raise NothingToShow(f"the history has no {name} table for this selection. It holds: {known}")
-    return made
+    if made:
+        return made
+    if lines and wanted.base:
+        what, there = _bases(name, lines)
+        raise NothingToShow(f"no {what} {wanted.base!r} in this selection; it has {', '.join(there)}")
+    raise NothingToShow(f"the history has no {name} table for this selection. It holds: {_held(store)}")
+
+
+def _bases(name: str, lines: Lines) -> tuple[str, list[str]]:
+    """What a table can be relative to, in the order of the lines."""
+    if name == "configs":
+        return "config", list(dict.fromkeys(key.config for key in lines))
+    return "release", list(dict.fromkeys(version for series in lines.values() for version in versions_of(series)))
+
+
+def _held(store: Store) -> str:
+    """What could be asked for, as much of it as one can read."""
+    known = sorted({" ".join(LineKey(*line)) for line in store.lines()})
+    if not known:
+        return "nothing; run pointdrop nightly"
+    more = f" and {len(known) - MOST_NAMED} more: pointdrop history query lines" if len(known) > MOST_NAMED else ""
+    return ", ".join(known[:MOST_NAMED]) + more
 
 
 def written(found: Sequence[Table], format: str, *, colour: bool = False) -> str:
@@ -95,9 +115,7 @@ def _heat(series: Sequence[Series], wanted: Selection, settings: ReportSettings)
     made = heat_table(
         series, view, base=wanted.base or None, order=settings.order, quiet=lambda one: quiet_pct(one, settings)
     )
-    if wanted.base and wanted.base not in made.versions:
-        raise NothingToShow(f"no release {wanted.base!r} in this line; it has {', '.join(made.versions)}")
-    return made
+    return None if wanted.base and wanted.base not in made.versions else made
 
 
 def relative_tables(lines: Lines, wanted: Selection, settings: ReportSettings) -> list[Table]:
@@ -185,11 +203,11 @@ def config_tables(lines: Lines, wanted: Selection, settings: ReportSettings) -> 
     names = sorted(tests, key=by_catalogue(settings.order))
     found = []
     for (dbms, version, server, benchmark), values in by_place.items():
-        if len(values) < 2:
+        if len(values) < 2 or (wanted.base and wanted.base not in values):
             continue
         rows = config_matrix(values, names, wanted.base or None)
         title = f"{dbms} {version}, {server} · {benchmark}"
-        base = wanted.base if wanted.base in values else rows[0].config
+        base = wanted.base or rows[0].config
         found.append(Table(title, ("config", *names), tuple((row.config, *row.absolute) for row in rows), None))
         relative = tuple((row.config, *row.relative) for row in rows)
         found.append(Table(f"{title}: relative to {base}", ("config", *names), relative))
@@ -203,7 +221,7 @@ def insert_tables(lines: Lines, wanted: Selection, settings: ReportSettings) -> 
         if not is_insert(key.benchmark):
             continue
         made = insert_summary(series, wanted.base or None)
-        if not made.steps:
+        if not made.steps or wanted.base not in ("", made.base):
             continue
         absolute = tuple(
             (version, *(marked(cell.value, cell) for cell in row))

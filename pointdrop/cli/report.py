@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -43,7 +43,7 @@ def build(
     site_url: Annotated[
         str, typer.Option(help="Where the site will be served, for links in its feed [default: site in alerts.toml].")
     ] = "",
-    format: Annotated[Format, typer.Option(help="text or json.")] = Format.text,
+    format: Annotated[Literal["text", "json"], typer.Option(help="text or json.")] = "text",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written and write nothing.")] = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -52,19 +52,17 @@ def build(
     The same history gives the same bytes. JSON keys: out, pages, written, unchanged, removed, bytes, largest,
     largest_bytes, findings, lines.
     """
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
-    import alerts
     import reports
     from history.store import Store
+    from pointdrop.jobs.site import site_settings
 
-    configs = paths.configs_dir()
-    site_url = site_url or alerts.load_settings(configs / "alerts.toml").links.site
-    settings = replace(reports.load_settings(configs), site_url=site_url)
+    settings = site_settings(paths.configs_dir(), site_url)
     folder = out or paths.state_dir() / "site"
     with Store.open(paths.history_url(history)) as store:
         report = reports.build(store, folder, settings, dry_run=dry_run)
-    if format is Format.json:
+    if format == "json":
         print(json.dumps({**asdict(report), "out": str(report.out)}))
         return
     if not quiet:
@@ -84,13 +82,13 @@ def serve(
     quiet: QuietOption = False,
 ) -> None:
     """Serve the site on this machine; a page asked for after the history changed is made anew first."""
-    import reports
+    from pointdrop.jobs.site import site_settings
     from reports.serving import serve as run
 
     run(
         paths.history_url(history),
         out or paths.state_dir() / "site",
-        lambda: reports.load_settings(paths.configs_dir()),
+        lambda: site_settings(paths.configs_dir()),
         port=port,
         say=(lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr)),
     )

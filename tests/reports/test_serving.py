@@ -14,6 +14,8 @@ import pytest
 
 from history.model import FindingEvent
 from history.store import Store
+from pointdrop.jobs.site import site_settings
+from reports.errors import BadAnnotations, ReportError
 from reports.serving import ADDRESS, server
 from reports.settings import ReportSettings
 
@@ -47,3 +49,41 @@ def test_a_page_asked_for_after_the_history_changed_is_made_anew(store: Store, a
 
 def test_it_listens_to_this_machine_only() -> None:
     assert ADDRESS == "127.0.0.1"
+
+
+def test_a_history_that_cannot_be_read_leaves_the_last_pages(
+    store: Store, settings: ReportSettings, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    broken = threading.Event()
+
+    def now() -> ReportSettings:
+        if broken.is_set():
+            raise BadAnnotations("configs/annotations.toml is no TOML")
+        return settings
+
+    with server(str(store.url), tmp_path / "live", now, port=0, say=said.append) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        broken.set()
+        store.append_event(FindingEvent(key="k/1/2/regression", event="filed", at=START))
+        text, answer = get(f"http://{ADDRESS}:{running.server_port}/index.html")
+        running.shutdown()
+        thread.join()
+    assert answer.status == 200 and "Which release got slower" in text
+    assert any("not up to date: configs/annotations.toml is no TOML" in line for line in said)
+
+
+def test_a_port_that_is_taken_is_a_sentence(store: Store, settings: ReportSettings, tmp_path: Path) -> None:
+    arguments = (str(store.url), tmp_path / "live", lambda: settings)
+    with (
+        server(*arguments, port=0, say=print) as running,
+        pytest.raises(ReportError, match=f"port {running.server_port} cannot be served.*--port"),
+    ):
+        server(*arguments, port=running.server_port, say=print)
+
+
+def test_every_build_of_the_site_links_to_where_it_is_published(tmp_path: Path) -> None:
+    (tmp_path / "alerts.toml").write_text('[links]\nsite = "https://perf.example.org/"\n', encoding="utf-8")
+    assert site_settings(tmp_path).site_url == "https://perf.example.org/"
+    assert site_settings(tmp_path, "https://other.example.org").site_url == "https://other.example.org"

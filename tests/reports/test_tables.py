@@ -120,3 +120,15 @@ def test_the_command_builds_and_says_what_it_did(history: Store, tmp_path: Path)
     assert set(done) == {
         "out", "written", "unchanged", "removed", "pages", "bytes", "largest", "largest_bytes", "findings", "lines",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["relative", "groups", "insert", "configs"])
+def test_lines_without_the_base_are_left_out_and_no_line_at_all_is_an_error(
+    history: Store, settings: ReportSettings, name: str
+) -> None:
+    base = "sync_off" if name == "configs" else "8.0.28"
+    found = tables(history, name, Selection(base=base), settings)
+    assert found and all(base in table.title or "absolute" in table.title or not table.decimals for table in found)
+    assert name == "configs" or all("mysql 8.0" in table.title for table in found)
+    with pytest.raises(NothingToShow, match=r"no (release|config) '99.9' in this selection; it has "):
+        tables(history, name, Selection(base="99.9"), settings)
