@@ -11,6 +11,7 @@ import numpy as np
 
 from detector.commits.engine import Demands, Segmentation, segment
 from detector.commits.levels import Floats, Ints
+from detector.commits.repeats import once
 from detector.commits.segments import Peak, bounds_of, segment_levels
 
 #: Below this many values nothing can be found: a level before, and one after.
@@ -38,7 +39,7 @@ class CommitSettings:
     smallest_change_pct: float = 1.0
     probability: float = 0.85
     """A change has to be as likely as this, ..."""
-    fresh_probability: float = 0.4
+    fresh_probability: float = 0.5
     """... but only this likely while it is eight values old or younger: the next ones will tell, and it may be news."""
     confirm_values: int = 2
     """A level needs this many values before its change is confirmed; until then it is provisional."""
@@ -115,6 +116,10 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     if len(kept) < FEWEST_VALUES:
         warnings.append(f"{len(kept)} values are too few to find a change in; {FEWEST_VALUES} are the least")
         return Analysis(warnings=tuple(warnings))
+    repeats, places = once(kept)
+    if repeats > 1:
+        warnings.append(f"every value is there {repeats} times in a row; they count once")
+        kept, present = kept[places], present[places]
     unit = None
     if kept.min() > 0.0:
         scaled = np.log(kept)

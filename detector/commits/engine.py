@@ -19,7 +19,7 @@ from detector.commits.levels import BINS_PER_SIGMA, Floats, Ints, Model, backwar
 from detector.commits.segments import Peak, bounds_of, fitted, peaks, refined
 
 #: A jump of the level per value, before any evidence.
-JUMP = 0.002
+JUMP = 0.003
 #: An excursion per value, the share of excursions that go on, and the values these guesses count for.
 ENTER, ENTER_WEIGHT = 0.01, 50.0
 STAY, STAY_WEIGHT = 0.4, 4.0
@@ -51,7 +51,7 @@ DRIFT_VALUES = 30
 #: Outliers are clipped at this many residual scales before a curve is drawn through the values.
 CLIP = 2.5
 #: Probability of a change in the last values from which it is provisional, and that of a change one value old.
-PROVISIONAL = 0.065
+PROVISIONAL = 0.08
 PROVISIONAL_SINGLE = 0.12
 #: A changepoint is moved by at most so many values to where the values change sides.
 REFINE_VALUES = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
@@ -117,6 +120,28 @@ def test_blocks_of_a_commit_become_their_median() -> None:
     blocks = [f"{line},{b}" for line in body for b in ("1", "2", "3")]
     spoilt = [line if not line.endswith(",2") else line.replace(line.split(",")[2], "1e6") for line in blocks]
     assert [row["position"] for row in rows([header + ",block", *spoilt])] == [600]
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data(), copies=st.integers(1, 4))
+def test_neither_the_order_of_rows_nor_repeated_blocks_change_a_byte(data: st.DataObject, copies: int) -> None:
+    header, *body = commits()
+    plain = rows([f"{header},block", *(f"{line},b" for line in body)])
+    loaded = [f"{line},b{copy}" for line in body for copy in range(copies)]
+    assert json.dumps(rows([f"{header},block", *data.draw(st.permutations(loaded))])) == json.dumps(plain)
+    assert plain
+
+
+def test_the_same_table_gives_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(releases()))
+    command = [sys.executable, "-c", "from pointdrop.cli.main import run; run()", "changepoints", str(table)]
+    outputs = {
+        subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+        for seed in ("0", "1")
+    }
+    assert len(outputs) == 1
+    assert outputs != {b""}
 
 
 @pytest.mark.parametrize(

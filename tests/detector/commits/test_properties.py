@@ -47,6 +47,20 @@ def test_a_clear_step_is_found_in_either_direction_of_time(seed: int) -> None:
     assert any(abs(i - 60) <= 1 for i in analyse(values[::-1]).indices())
 
 
+@given(seed=st.integers(0, 10_000), repeats=st.integers(2, 6), cut=st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_repeated_rows_make_nothing_more_certain(seed: int, repeats: int, cut: int) -> None:
+    values = made(60, seed=seed, steps={40: -0.06})
+    once = analyse(values)
+    again = analyse([value for value in values for _ in range(repeats)][min(cut, repeats - 1) :])
+    shift = min(cut, repeats - 1)
+    assert again.indices() == [max(0, i * repeats - shift) for i in once.indices()]
+    assert [(c.probability, c.low_pct) for c in again.changepoints] == [
+        (c.probability, c.low_pct) for c in once.changepoints
+    ]
+    assert again.warnings == (f"every value is there {repeats} times in a row; they count once",)
+
+
 @given(seed=st.integers(0, 1000), gap=st.integers(1, 98))
 @settings(max_examples=25, deadline=None)
 def test_a_gap_moves_nothing(seed: int, gap: int) -> None:
