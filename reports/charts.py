@@ -253,14 +253,17 @@ def compare() -> Any:
         base.mark_point(opacity=0).encode(x="r:Q", y=y),
         alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="one:Q"),
     ]
-    for kind in ("worse", "better", "note"):
+    for kind, shape in (("worse", "triangle-down"), ("better", "triangle-up"), ("note", "circle")):
         here = base.transform_filter(f"datum.kind === '{kind}'")
         layers.append(here.mark_rule(style=kind, strokeWidth=2).encode(x="one:Q", x2="r:Q", y=y))
         layers.append(
-            here.mark_point(
-                style=kind, filled=True, size=54, shape="triangle-down" if kind == "worse" else "triangle-up"
-            ).encode(
-                x=alt.X("r:Q", title="relative", scale=alt.Scale(zero=False)),
+            here.mark_point(style=kind, filled=True, size=54, shape=shape).encode(
+                x=alt.X(
+                    "r:Q",
+                    title="relative",
+                    scale=alt.Scale(zero=False),
+                    axis=alt.Axis(labelOverlap=True, labelSeparation=6),
+                ),
                 y=y,
                 tooltip=["test:N", alt.Tooltip("r:Q", title="relative", format=".3f")],
             )

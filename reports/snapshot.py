@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Keyed = TypeVar("Keyed", FindingEvent, IssueLink)
 
+#: `Run.profile` of figures somebody else measured and published.
+PUBLISHED = "published"
 FINDING_KINDS = frozenset(get_args(FindingKind))
 
 

@@ -6,6 +6,7 @@ A unit knows the digest of everything its files depend on, so that a build can l
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -22,7 +23,7 @@ from reports.pages import compare
 from reports.pages.environment import environment_context
 from reports.pages.finding import finding_context, link_labels
 from reports.pages.insert import insert_context
-from reports.pages.line import line_context, siblings
+from reports.pages.line import line_context, newest_block, siblings
 from reports.pages.noise import noise_context, noise_files
 from reports.pages.overview import about_context, all_briefs, overview_context
 from reports.pages.test import test_context
@@ -88,12 +89,12 @@ class _Digests:
             )
             for one in snapshot.findings
         }
-        self.ran = digest(
-            *(
-                f"{one.run.model_dump_json()}{one.session.model_dump_json()}{one.statuses}{one.reasons}{one.ended}"
-                for one in snapshot.ran
-            )
-        )
+        by_release: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for one in snapshot.ran:
+            text = f"{one.run.model_dump_json()}{one.session.model_dump_json()}{one.statuses}{one.reasons}{one.ended}"
+            by_release[one.run.release.dbms, one.run.release.version].append(text)
+        self.releases = {release: digest(*texts) for release, texts in by_release.items()}
+        self.ran = digest(*(text for texts in by_release.values() for text in texts))
         self.all_findings = digest(*self.findings.values())
 
     def of_line(self, snapshot: Snapshot, key: LineKey, series: Iterable[Series]) -> str:
@@ -125,7 +126,7 @@ def units(snapshot: Snapshot, settings: ReportSettings) -> Iterator[Unit]:
     )
     yield _page("about.html", "about.html", digests.ran, settings, lambda: about_context(snapshot, settings))
     yield from _compare(snapshot, settings, digests)
-    yield from _findings(snapshot, settings, digests, everything)
+    yield from _findings(snapshot, settings, digests)
     for gone in snapshot.gone:
         yield _gone(gone, snapshot, settings)
     for key in snapshot.lines:
@@ -192,7 +193,7 @@ def _compare(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) ->
         yield Unit(inputs, tuple(f"{stem}.{end}" for end in ("html", "csv", "json")), make)
 
 
-def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests, everything: str) -> Iterator[Unit]:
+def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -> Iterator[Unit]:
     for finding in snapshot.findings:
         stem = addresses.stem_of_finding(finding.key)
         crumbs = (("Findings", "findings/index.html"), (f"{finding.dbms} {finding.release} {finding.kind}", ""))
@@ -208,6 +209,7 @@ def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests, e
 
         touched = digest(
             digests.findings[finding.key],
+            *(digests.releases.get((finding.dbms, side), "") for side in (finding.previous, finding.release)),
             *(digests.series[move.key.id] for move in finding.moves if move.key.id in digests.series),
         )
         yield Unit(touched, tuple(f"{stem}.{end}" for end in ("html", "json", "csv")), make)
@@ -242,7 +244,7 @@ def _line(key: LineKey, snapshot: Snapshot, settings: ReportSettings, digests: _
             f"{folder}/index.csv": data.series_csv(series, marks, blocks=False),
         }
 
-    others = digest(*(str(other) for other in siblings(key, snapshot)))
+    others = digest(newest_block(snapshot, key), *(str(other) for other in siblings(key, snapshot)))
     inputs = digest(digests.of_line(snapshot, key, series), others)
     yield Unit(inputs, (page, f"{folder}/index.json", f"{folder}/index.csv"), make_line)
     if is_insert(key.benchmark):

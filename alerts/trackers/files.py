@@ -43,6 +43,7 @@ from alerts.trackers import CloseReason, Comment, Draft, Issue, Permission, Reac
 LOCK_SECONDS = 30.0
 AUTHOR = "pointdrop"
 
+_NAME = re.compile(r"\d+-")
 _FRONT = re.compile(r"\+\+\+\n(.*?)^\+\+\+\n(.*)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"^<!-- pointdrop:comment id=(\d+) author=(\S+) at=(\S+) -->\n", re.MULTILINE)
 
@@ -56,7 +57,7 @@ class FilesTracker:
         self.directory = directory
 
     def issues(self) -> list[Issue]:
-        found = (self._load(path) for path in sorted(self.directory.glob("[0-9]*-*.md")))
+        found = (self._load(path) for path in self._files())
         return [issue for issue, _ in found if issue.keys]
 
     def look_again(self) -> list[Issue]:
@@ -86,7 +87,7 @@ class FilesTracker:
         self._change(number, {} if title is None else {"title": title}, body=body)
 
     def add_labels(self, number: int, labels: frozenset[str]) -> None:
-        self._change(number, lambda front: {"labels": sorted({*front["labels"], *labels})})
+        self._change(number, lambda front: {"labels": sorted({*front.get("labels", []), *labels})})
 
     def close(self, number: int, reason: CloseReason) -> None:
         self._change(number, {"state": "closed", "close_reason": reason})
@@ -113,6 +114,10 @@ class FilesTracker:
         return "admin"
 
     # --- the files ---------------------------------------------------------------------------------------
+
+    def _files(self) -> list[Path]:
+        """Files whose name is that of an issue; people may keep others beside them."""
+        return sorted(path for path in self.directory.glob("*.md") if _NAME.match(path.name))
 
     def _path(self, number: int) -> Path:
         for path in self.directory.glob(f"{number:04d}-*.md"):
@@ -149,7 +154,11 @@ class FilesTracker:
         comments = []
         for at in range(0, len(parts), 4):
             number, author, moment, text = parts[at : at + 4]
-            created = datetime.fromisoformat(moment)
+            try:
+                created = datetime.fromisoformat(moment)
+            except ValueError:
+                raise TrackerRefused(f"{path}: at={moment} is no time, as in at=2026-11-21T02:00:00+00:00.") from None
+            created = created if created.tzinfo else created.replace(tzinfo=UTC)
             comments.append(
                 Comment(id=int(number), body=text.strip("\n"), author=author, ours=author == AUTHOR, created=created)
             )
@@ -191,8 +200,9 @@ class FilesTracker:
     def _next_number(self) -> int:
         """Numbers are never used twice, also not after a file was deleted: links in the history point to them."""
         counter = self.directory / ".next-number"
-        used = [int(path.name.partition("-")[0]) for path in self.directory.glob("[0-9]*-*.md")]
-        number = max([int(counter.read_text()) if counter.exists() else 1, *(n + 1 for n in used)])
+        used = [int(path.name.partition("-")[0]) for path in self._files()]
+        said = counter.read_text(encoding="utf-8").strip() if counter.exists() else ""
+        number = max([int(said) if said.isdecimal() else 1, *(n + 1 for n in used)])
         self._replace(counter, f"{number + 1}\n")
         return number
 
@@ -204,6 +214,8 @@ class FilesTracker:
                 yield
         except Timeout as error:
             raise TrackerUnavailable(f"{self.directory} is locked by another process; run it again later.") from error
+        except OSError as error:
+            raise TrackerUnavailable(f"{self.directory} cannot be written: {error.strerror or error}.") from error
 
 
 def _plain(text: str) -> str:

@@ -147,7 +147,9 @@ class GitHubTracker:
     def _is_ours(self, one: RemoteIssue) -> bool:
         # Pull requests are issues here; `pull_request` is absent on issues, and reading it would cost a request each.
         return (
-            "/pull/" not in one.html_url and self._wrote(one.user.login if one.user else "") and bool(keys_of(one.body))
+            not one.html_url.endswith(f"/pull/{one.number}")
+            and self._wrote(one.user.login if one.user else "")
+            and bool(keys_of(one.body))
         )
 
     def _wrote(self, login: str) -> bool:

@@ -15,7 +15,7 @@ from reports.numerals import grouped, signed_pct
 from reports.pages.brief import HEADLINE, Brief, brief, headline_moves, sure_text, web_address
 from reports.peroperation import ABSENT, PerOperation, of_series
 from reports.settings import ReportSettings
-from reports.snapshot import Snapshot
+from reports.snapshot import PUBLISHED, Snapshot
 
 #: Tests whose per-operation table is on the page: those that moved most.
 PER_OPERATION_TESTS = 3
@@ -207,12 +207,14 @@ def commands(finding: Finding, moves: Sequence[Move], snapshot: Snapshot) -> lis
     lane = "instructions" if key.metric == COUNTED else "time"
     tests = list(dict.fromkeys(move.key.test for move in moves if LineKey.of(move.key) == LineKey.of(key)))
     sides = [f"{finding.dbms}@{version}" for version in (finding.previous, finding.release)]
-    where = ["--server", key.server, "--config", key.config, "--benchmark", key.benchmark]
+    where = ["--benchmark", key.benchmark]
+    why = "Measure both releases again, blocks interleaved"
+    if published(finding, key, snapshot):
+        why = "These figures were published; measure both releases on a machine of yours, blocks interleaved"
+    else:
+        where = ["--server", key.server, "--config", key.config, *where]
     compare = ["compare", *sides, *where, "--lane", lane, "--tests", ",".join(tests[:COMPARED_TESTS])]
-    found = [
-        ("Measure both releases again, blocks interleaved", compare),
-        ("Show how the detector came to it", ["explain", key.id]),
-    ]
+    found = [(why, compare), ("Show how the detector came to it", ["explain", key.id])]
     run = newest_run(finding, key, snapshot)
     if run:
         found.append((f"Repeat the run that measured {finding.release}, from its bundle", ["repeat", run]))
@@ -220,6 +222,18 @@ def commands(finding: Finding, moves: Sequence[Move], snapshot: Snapshot) -> lis
         bisect = ["bisect", finding.dbms, finding.previous, finding.release, "--test", key.test, "--metric", key.metric]
         found.append(("Narrow it down: first releases in between, then with --repository commits", bisect))
     return [(why, f"pointdrop {shlex.join(words)}") for why, words in found]
+
+
+def published(finding: Finding, key: SeriesKey, snapshot: Snapshot) -> bool:
+    """Whether all results of the release in this series are somebody else's, of a server that nobody has here."""
+    wanted = finding.dbms, finding.release, key.config, key.benchmark, key.server
+    here = [
+        one.run.profile == PUBLISHED
+        for one in snapshot.ran
+        if (one.run.release.dbms, one.run.release.version, one.run.config, one.run.benchmark, one.session.server)
+        == wanted
+    ]
+    return bool(here) and all(here)
 
 
 def newest_run(finding: Finding, key: SeriesKey, snapshot: Snapshot) -> str:

@@ -15,7 +15,7 @@ from reports.numerals import counted, signed_pct
 from reports.pages.brief import Brief, brief
 from reports.relative import gain
 from reports.settings import ReportSettings
-from reports.snapshot import Ran, Snapshot
+from reports.snapshot import PUBLISHED, Ran, Snapshot
 from reports.spark import spark
 from reports.views import offered
 
@@ -27,8 +27,6 @@ MAX_FRESH = 4
 NIGHT = timedelta(hours=24)
 #: Nightlies make this page stale after so many days.
 STALE_DAYS = 3
-#: `Run.profile` of figures somebody else measured and published.
-PUBLISHED = "published"
 #: Sessions shown in full.
 SESSIONS = 5
 

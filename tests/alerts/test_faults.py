@@ -12,6 +12,7 @@ from alerts.errors import IssueGone, TrackerError, TrackerRefused
 from alerts.lifecycle import State
 from alerts.marker import marker
 from alerts.standing import standing_of
+from alerts.trackers import Draft
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace
 from tests.alerts.examples import NIGHT, NOW, finding
@@ -273,3 +274,11 @@ def test_one_issue_that_cannot_be_written_does_not_stop_the_others(
     report = night(store, fake_place, settings, 1)
     assert report.counts == {"file": 1} and not report.complete
     assert "postgres/17/17.2/regression was not filed: no value for evidence" in report.refused[0]
+
+
+def test_a_repository_may_be_called_pull(fake: FakeGitHub, settings: AlertSettings) -> None:
+    """Pull requests are told from issues by their address, which holds the repository's name as well."""
+    fake.repo("o/pull", roles={"pointdrop-bot": "write"})
+    tracker = GitHubPlace(fake.url, "o/pull", settings).tracker()
+    draft = Draft(key="k", title="t", body=f"{marker('k')}\n", labels=frozenset({settings.labels.issue}))
+    assert [issue.number for issue in (tracker.create(draft), *tracker.issues())] == [1, 1]

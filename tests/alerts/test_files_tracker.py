@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alerts.errors import IssueGone, TrackerRefused
+from alerts.errors import IssueGone, TrackerRefused, TrackerUnavailable
 from alerts.marker import event_marker, marker, with_notes
 from alerts.trackers import Draft
 from alerts.trackers.files import FilesTracker
@@ -104,3 +104,26 @@ def test_a_broken_file_is_named(tracker: FilesTracker, text: str | bytes) -> Non
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(TrackerRefused, match=r"0001-x\.md"):
         tracker.issues()
+
+
+def test_what_people_leave_in_files_is_taken_or_named(tracker: FilesTracker) -> None:
+    tracker.create(draft())
+    (path,) = tracker.directory.glob("*.md")
+    (tracker.directory / "1st-notes.md").write_text("not an issue\n")
+    (tracker.directory / ".next-number").write_text("two\n")
+    path.write_text(path.read_text().replace('labels = ["perf-regression"]\n', ""))
+    tracker.add_labels(1, frozenset({"drift"}))
+    assert tracker.issue(1).labels == {"drift"}
+    assert tracker.create(draft("b")).number == 2
+    whole = path.read_text()
+    path.write_text(whole + "\n<!-- pointdrop:comment id=1 author=mark at=2026-11-21 -->\n/status\n")
+    assert tracker.comments(1)[0].created.isoformat() == "2026-11-21T00:00:00+00:00"
+    path.write_text(whole + "\n<!-- pointdrop:comment id=1 author=mark at=yesterday -->\n/status\n")
+    with pytest.raises(TrackerRefused, match="at=yesterday is no time"):
+        tracker.comments(1)
+
+
+def test_a_directory_that_cannot_be_made_is_left_for_the_next_sync(tmp_path: Path) -> None:
+    (tmp_path / "issues").write_text("a file\n")
+    with pytest.raises(TrackerUnavailable, match="cannot be written"):
+        FilesTracker(tmp_path / "issues").create(draft())

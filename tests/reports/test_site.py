@@ -78,6 +78,32 @@ def test_a_new_result_rebuilds_its_line_only(
     assert files(fresh) == files(site)
 
 
+def test_a_new_run_is_on_the_page_of_its_finding_also_without_new_values(
+    store: Store, site: Path, settings: ReportSettings, tmp_path: Path
+) -> None:
+    """A page that was left alone would differ from the same page of a fresh build."""
+    (run,) = store.runs(dbms="postgres", version="17.5", config="default")
+    session = next(one for one in store.sessions() if one.id == run.session_id)
+    later = session.model_copy(update={"id": "s-later", "started": session.started + timedelta(days=30)})
+    again = run.model_copy(update={"id": "run-later", "session_id": "s-later", "bundle": {"seed": "1"}})
+    store.append_session(later)
+    store.append_run(again)
+    (block,) = store.blocks(run.id)[:1]
+    empty = {
+        "id": "run-later-1",
+        "run_id": "run-later",
+        "measurements": (),
+        "functions": {},
+        "plans": {},
+        "samples": {},
+    }
+    store.append_block(block.model_copy(update={**empty, "started": later.started, "ended": later.started}))
+    build(store, site, settings)
+    assert "pointdrop repeat run-later" in (site / "findings/postgres/17/17.5/regression.html").read_text("utf-8")
+    build(store, tmp_path / "fresh", settings)
+    assert files(tmp_path / "fresh") == files(site)
+
+
 def test_what_is_gone_is_removed_and_what_is_not_ours_stays(store: Store, site: Path, settings: ReportSettings) -> None:
     (site / "CNAME").write_text("perf.example.org\n", encoding="utf-8")
     store.append_detection([], "test")
@@ -364,5 +390,9 @@ def test_csv_and_json_of_what_is_drawn_are_the_same_numbers(built: Path, stem: s
     assert f'href="{stem.rsplit("/", 1)[-1]}.json" download' in (built / f"{stem}.html").read_text(encoding="utf-8")
 
 
-def test_published_figures_are_cited(built: Path) -> None:
+def test_published_figures_are_cited_and_measured_on_the_readers_own_machine(built: Path) -> None:
     assert "Small Datum 2023-09-18" in (built / "about.html").read_text(encoding="utf-8")
+    text = (built / "findings/mysql/8.0/8.0.30/regression.html").read_text(encoding="utf-8")
+    assert "on a machine of yours" in text and "--server ser4" not in text
+    own = (built / "findings/postgres/17/17.5/regression.html").read_text(encoding="utf-8")
+    assert "--server local --config default" in own
