@@ -35,7 +35,6 @@ def main() -> int:
     options = parser.parse_args()
     benchmark = load_benchmark("sysbench", configs_dir())
     tests = benchmark.select(options.tests)
-    reported = [test.name for test in tests if test.reported]
     profile = load_profile("instructions", configs_dir())
     if options.rows and profile.scale:
         scale = profile.scale.model_copy(update={"rows": options.rows})
@@ -44,7 +43,7 @@ def main() -> int:
     with closing(Catalogue(configs_dir(), state_dir())) as catalogue:
         released = catalogue.fetch(options.dbms, options.release)
         copy = catalogue.adopt(options.dbms, released.prefix)
-        while len(reports) * len(reported) < options.comparisons:
+        while done(reports) < options.comparisons:
             report = compare_sides(
                 Comparing(
                     base=(Side(options.dbms, "release", options.release, None, "default"), released),
@@ -65,10 +64,15 @@ def main() -> int:
             if options.keep:
                 with options.keep.open("a", encoding="utf-8") as file:
                     file.write(report.model_dump_json() + os.linesep)
-            print(f"{len(reports) * len(reported)} comparisons, {report.minutes:.1f} minutes", file=sys.stderr)
+            print(f"{done(reports)} comparisons, {report.minutes:.1f} minutes", file=sys.stderr)
     for line in table(reports):
         print(line)
     return int(any(row.verdict == "DIFFERENT" for report in reports for row in report.tests))
+
+
+def done(reports: list[CompareReport]) -> int:
+    """Comparisons so far."""
+    return sum(len(report.tests) for report in reports)
 
 
 def kept(path: Path | None) -> list[CompareReport]:

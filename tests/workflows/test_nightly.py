@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fake_github import FakeGitHub
-from tests.workflows.acting import Ran, Workplace
+from tests.workflows.acting import TOKEN, Ran, Workplace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -35,11 +35,17 @@ def test_two_nights_end_in_one_issue_though_a_machine_fails(workplace: Workplace
     issues = github.state.repos["o/r"].issues
     workplace.measure_little()
     workplace.break_machine("medium")
+    identity = github.state.tokens.pop(TOKEN)
     first = night(workplace, github, "17.7")
     assert first.steps("Benchmark postgres 17 on small")["Keep the results"] == "success", first.log[-4000:]
     assert first.steps("Benchmark postgres 17 on medium")["Measure"] == "failure"
     assert "Confirm postgres on small" not in first.jobs, "one release is no change"
+    published = first.steps("Append, detect, alert, draw")
+    assert published["File"] == "failure" and published["Keep what was found and filed"] == "success"
+    assert first.jobs["Append, detect, alert, draw"] == "failure", "somebody has to know"
+    assert first.jobs["Deploy the site"] == "success", "a tracker that says no does not stop the site"
     assert issues == {}
+    github.state.tokens[TOKEN] = identity
 
     second = night(workplace, github, "17.8")
     assert second.steps("Benchmark postgres 17 on medium")["Measure"] == "failure"
