@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from history.model import Block, Release, Run, Session
 from history.store import Store
+from pointdrop.jobs.kept import bring_in
 from pointdrop.jobs.picks import Work, pick, pick_named
 from runners.canary import Canary
 from runners.errors import RunnersError
@@ -225,11 +226,11 @@ def _record(state: Path, begun: Begun) -> Path:
 def measure_all(
     bench: Bench, plan: Plan, server: str, work: Sequence[Work], *, budget_minutes: float | None = None
 ) -> Measured:
-    """Finish what an earlier job left, then do `work`, until the budget is used up.
+    """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
 
     A release that cannot be fetched or verified is left out and named in `incomplete`; the others are measured.
     """
-    measured = Measured()
+    measured = Measured(incomplete=bring_in(bench.store, bench.state, bench.say))
     started = time.monotonic()
 
     def left() -> float | None:

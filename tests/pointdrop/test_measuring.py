@@ -1,4 +1,4 @@
-"""Measuring: a host in quarantine is left alone."""
+"""Measuring: a host in quarantine is left alone, and what was kept on disk comes in first."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, cast
 import pytest
 
 from history.model import Release
+from history.spool import Spool, spooled
 from history.store import Store
 from pointdrop.jobs import measuring
-from pointdrop.jobs.measuring import Bench, Measured, begin, unfinished
+from pointdrop.jobs.measuring import Bench, Measured, begin, measure_all, unfinished
 from pointdrop.jobs.picks import Work
 from runners.canary import Quarantine
 from runners.sessions import Outcome
 from runners.settings import load_plan
+from tests.history.values import SESSION, block, run
 
 
 def prepared(tmp_path: Path, configs: Path, profile: str) -> tuple[Bench, Any]:
@@ -52,3 +54,17 @@ def test_a_host_in_quarantine_measures_no_time_but_may_count(
         measuring._run(bench, begun, measured, None)
     assert len(called) == runs and unfinished(tmp_path) == []
     assert any("doctor --clear" in text for text in measured.incomplete) == (runs == 0)
+
+
+def test_what_was_kept_on_disk_comes_in_before_anything_is_measured(tmp_path: Path, configs: Path) -> None:
+    """Else a resumed session would measure those blocks again, under the same ids."""
+    bench, _ = prepared(tmp_path, configs, "quick")
+    kept, orphan = run("17.1"), run("17.9")
+    Spool([tmp_path / "spool"]).keep([SESSION, kept, block(kept, 1.0)])
+    lost = Spool([tmp_path / "spool"]).keep([block(orphan, 1.0)])
+    with bench.store:
+        measured = measure_all(bench, load_plan("nightly", configs), "small", [])
+        assert bench.store.block_ids(SESSION.id) == {block(kept, 1.0).id}
+    assert spooled([tmp_path / "spool"]) == [lost]
+    (problem,) = measured.incomplete
+    assert "is not stored" in problem and "pointdrop history recover" in problem
