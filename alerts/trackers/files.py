@@ -64,6 +64,14 @@ class FilesTracker:
         return self.issues()
 
     def issue(self, number: int) -> Issue:
+        """IssueGone when its file was deleted; TrackerRefused when the whole directory is not there, since a wrong path
+        must not pass for people who deleted every issue."""
+        if not self.directory.is_dir():
+            raise TrackerRefused(
+                f"the history has issue {number} of the files tracker, but there is no {self.directory}. Name the "
+                f"directory with --issues or restore it; when its issues are gone for good, make it: mkdir -p "
+                f"{self.directory}"
+            )
         return self._load(self._path(number))[0]
 
     def create(self, draft: Draft) -> Issue:

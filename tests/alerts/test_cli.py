@@ -46,19 +46,22 @@ def test_preview_files_nothing_and_sync_files_it(run, tmp_path: Path) -> None:  
     assert "Nothing to file" in run("preview").stderr
 
 
-def test_list_and_show(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_list_and_show(run, store: Store, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     run("sync", "--issues", str(tmp_path / "elsewhere"))
     lines = json.loads(run("list", "--format", "json", "--issues", str(tmp_path / "elsewhere")).stdout)
     assert [(line["key"], line["state"], line["number"]) for line in lines] == [
         (KEY, "filed", 1),
         ("postgres/17/17.2/regression", "new", None),
     ]
-    assert "filed" in run("list").stdout
-    shown = run("show", KEY).stdout
+    assert "--issues" in str(run("list", code=1).exception), "not there is not deleted"
+    assert [event.event for event in store.events(KEY)] == ["detected", "confirmed", "filed"]
+    elsewhere = ("--issues", str(tmp_path / "elsewhere"))
+    assert "filed" in run("list", *elsewhere).stdout
+    shown = run("show", KEY, *elsewhere).stdout
     assert "confirmed" in shown and "**Repeat it**" in shown
-    values = json.loads(run("show", KEY, "--format", "json").stdout)
+    values = json.loads(run("show", KEY, "--format", "json", *elsewhere).stdout)
     assert [event["event"] for event in values["events"]] == ["detected", "confirmed", "filed"]
-    assert "prints the keys" in str(run("show", "nothing", code=1).exception)
+    assert "prints the keys" in str(run("show", "nothing", *elsewhere, code=1).exception)
 
 
 def test_ack(run) -> None:  # type: ignore[no-untyped-def]
@@ -76,3 +79,18 @@ def test_provisional_findings_on_request(run) -> None:  # type: ignore[no-untype
 def test_what_could_not_be_written_is_exit_code_4(run, store: Store) -> None:  # type: ignore[no-untyped-def]
     detect(store, finding().model_copy(update={"evidence": ()}))
     assert "no value for evidence" in run("sync", code=4).stderr
+
+
+def test_a_finding_is_known_by_its_own_key_too(run, store: Store) -> None:  # type: ignore[no-untyped-def]
+    """`detect` and the pages print the finding's key, the issue of a drift has one of its own."""
+    drift = finding("17.6", "17.0", kind="drift")
+    detect(store, drift)
+    run("sync")
+    assert run("show", drift.key).stdout == run("show", "postgres/17/drift").stdout
+    assert run("ack", drift.key).stdout == "postgres/17/drift is acknowledged now.\n"
+
+
+def test_preview_says_what_becomes_of_provisional_findings(run, store: Store) -> None:  # type: ignore[no-untyped-def]
+    assert "1 provisional: filed once" in run("preview").stderr
+    detect(store)
+    assert "No findings" in run("list").stderr
