@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from history.exporters.junit import clean
 from history.model import Finding
 from reports.pages.brief import brief
 from reports.settings import ReportSettings
@@ -65,4 +66,4 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
         add(entry, "category", term=one.kind)
         add(entry, "summary", f"{short.headline}. {short.groups} ({short.sure})")
     ET.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + clean(ET.tostring(root, encoding="unicode")) + "\n"

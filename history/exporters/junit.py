@@ -6,6 +6,7 @@ confirmed or provisional; the message names the two releases and the change.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -33,17 +34,23 @@ def document(series: Iterable[Series], findings: Iterable[Finding]) -> str:
         failed = sum(one.key.id in moved for one in members)
         suite = SubElement(root, "testsuite", name=name, tests=str(len(members)), failures=str(failed))
         for one in members:
-            case = SubElement(suite, "testcase", classname=name, name=clean(f"{one.key.test} {one.key.metric}"))
+            case = SubElement(suite, "testcase", classname=name, name=f"{one.key.test} {one.key.metric}")
             if one.key.id in moved:
                 finding, move = moved[one.key.id]
                 message = f"{finding.previous} -> {finding.release}: {move.change_pct:+.1f} %"
-                SubElement(case, "failure", type=finding.kind, message=message).text = clean(
-                    "\n".join(finding.evidence)
-                )
+                SubElement(case, "failure", type=finding.kind, message=message).text = "\n".join(finding.evidence)
     indent(root)
-    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return clean(tostring(root, encoding="unicode", xml_declaration=True)) + "\n"
 
 
-def clean(text: str) -> str:
-    """Text without the control characters that XML forbids."""
-    return "".join(letter for letter in text if letter in "\t\n" or ord(letter) >= 0x20)
+#: What XML 1.0 forbids, escaped or not; names and texts come from files of others.
+_FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def clean(document: str) -> str:
+    """A document, or a part of one, without the characters that no XML may hold.
+
+    >>> clean("a\\x01b\\ufffe")
+    'ab'
+    """
+    return _FORBIDDEN.sub("", document)

@@ -15,10 +15,11 @@ import pytest
 from history.datasets import load
 from history.errors import InvalidRecord, UnknownSeries
 from history.exporters import FORMATS, write
+from history.exporters.junit import document
 from history.exporters.tidy import COLUMNS
 from history.importers import import_any
 from history.importers.figures import About
-from history.model import MAJORS, Finding, Measurement, Move, SeriesKey
+from history.model import MAJORS, Finding, Measurement, Move, Series, SeriesKey
 from history.store import Store
 from tests.history.values import SESSION, block, run
 
@@ -192,6 +193,14 @@ def test_junit_fails_the_series_that_regressed(store: Store, tmp_path: Path) -> 
     assert failure.text == "1 < 2 & 3 blocks agree"
     store.append_detection([finding(key, tier="unconfirmed")], "s")
     assert ElementTree.fromstring(text_of(store, tmp_path, "junit"))[0].attrib["failures"] == "0"
+
+
+def test_junit_of_names_that_xml_forbids_is_xml() -> None:
+    key = SeriesKey(
+        dbms="a\x01b", line="17", server="s\ufffe", config="c", benchmark="sysbench", test="t\x07", metric="qps"
+    )
+    root = ElementTree.fromstring(document([Series(key=key, unit="1/s", better="higher", points=())], []))
+    assert root[0].attrib["name"] == "ab|17|s|c|sysbench" and root[0][0].attrib["name"] == "t qps"
 
 
 def test_otava_takes_one_line_a_file(published: Store, tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Rel
 from history.store import Store
 from reports import addresses, build
 from reports.addresses import LineKey
+from reports.feed import feed
 from reports.numerals import grouped, signed_pct
 from reports.pages.brief import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
-from reports.snapshot import finding_order
+from reports.snapshot import Snapshot, finding_order
 
 from .conftest import START, Writer, copy
 
@@ -294,7 +295,8 @@ def test_hostile_names_stay_text(settings: ReportSettings, tmp_path: Path) -> No
                 Measurement(test=HOSTILE, group=HOSTILE, metric=m, value=1.0, unit=HOSTILE) for m in ("insn/o", HOSTILE)
             ]
             writer.run(session, release, HOSTILE, "insert", lambda rng, measured=measured: measured, failed=1)
-        store.append_event(FindingEvent(key=HOSTILE, event=HOSTILE, at=START, actor=HOSTILE))
+        gone = f"{HOSTILE}/regression"
+        store.append_event(FindingEvent(key=gone, event=HOSTILE, at=START, actor=HOSTILE))
         build(store, tmp_path / "hostile", settings)
     check_pages(tmp_path / "hostile")
     for name, text in pages(tmp_path / "hostile"):
@@ -363,6 +365,11 @@ def test_what_happened_to_an_issue_is_on_the_page_of_its_finding(
     assert re.search(r"<dt>State</dt><dd>filed ", text)
     assert not (tmp_path / "findings/postgres/17/drift.html").exists()
     assert not (tmp_path / "findings/digest").exists() and not (tmp_path / "findings/environment").exists()
+
+
+def test_a_feed_of_names_that_xml_forbids_is_a_feed(store: Store) -> None:
+    strange = store.findings()[0].model_copy(update={"dbms": "a\x01b", "release": "2\ufffe"})
+    ET.fromstring(feed(Snapshot(lines={}, findings=(strange,)), ReportSettings()))
 
 
 def test_states_are_those_of_alerts() -> None:
