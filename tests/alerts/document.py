@@ -11,6 +11,7 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from alerts import AlertSettings
 from alerts.observe import observe
@@ -42,7 +43,8 @@ def published_draft(key: str = MYSQL) -> Draft:
 
 def draft(store: Store, key: str = "") -> Draft:
     """The issue of `key`, or of the worst finding, in a history that has a detection."""
-    observed = observe(store, FilesTracker(Path("/nonexistent")), SETTINGS, datetime.now(UTC))
+    with TemporaryDirectory() as empty:  # what was filed already does not matter here
+        observed = observe(store, FilesTracker(Path(empty)), SETTINGS, datetime.now(UTC))
     return observed.world.drafts[key or observed.world.subjects[0].key]
 
 
