@@ -75,21 +75,20 @@ def markdown(report: CompareReport) -> str:
             f"| {_code(test)} | {_code(str(one['name']))} | {one['before']:,.0f} | {one['after']:,.0f} |"
             for test, one in functions
         ]
-        parts.append("\n".join(["| test | function | before | after |", "| --- | --- | ---: | ---: |", *rows]))
+        table = "\n".join(["| test | function | before | after |", "| --- | --- | ---: | ---: |", *rows])
+        parts.append(_folded("Functions that changed most, in instructions per operation", table))
     if unclear:
-        parts.append(
-            f"<details><summary>{len(unclear)} not clear</summary>\n\n{_markdown_table(unclear)}\n\n</details>"
-        )
+        parts.append(_folded(f"{len(unclear)} not clear", _markdown_table(unclear)))
     if same:
-        parts.append(_folded(f"{len(same)} the same", same))
+        parts.append(_folded(f"{len(same)} the same", _markdown_table(same)))
     ran = f"{_code(report.base)} against {_code(report.candidate)} on {_code(report.server)}, {report.lane} lane, "
     ran += f"{report.blocks} blocks, {report.minutes:.1f} minutes."
     parts.append(f"{ran} Stopped: {_code(report.stopped)}." if report.stopped else ran)
     return "\n\n".join(parts) + "\n"
 
 
-def _folded(summary: str, rows: Iterable[TestRow]) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{_markdown_table(rows)}\n\n</details>"
+def _folded(summary: str, table: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>"
 
 
 def _markdown_table(rows: Iterable[TestRow]) -> str:

@@ -240,7 +240,7 @@ def conclusion(report: CompareReport) -> Conclusion:
 
 def comment(report: CompareReport, head: str, run_url: str) -> str:
     """The sticky comment about a measured patch."""
-    parts = [Section("report", Markdown(markdown(report)), REQUIRED)]
+    parts = [Section("report", Markdown(markdown(report).rstrip()), REQUIRED)]
     if report.warnings:
         lines = "\n".join(f"* {code(text)}" for text in report.warnings[:10])
         parts.append(Section("warnings", Markdown(lines), 20))

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.model import Block, Metric
-from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge
+from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.sides import parse_side
 from runners.errors import BadSettings
+from runners.instructions.valgrind import TOP_FUNCTIONS
 
 METRICS = {"insn/o": Metric(name="insn/o", unit="", better="lower", smallest_change_pct=0.5)}
 
@@ -122,3 +123,14 @@ def test_what_only_one_side_has_is_said_and_not_compared() -> None:
     values.add(1, void, ("qps", "ips"))
     assert list(values.shared()) == [("l.i1", "ips")]
     assert values.alone() == ["qr100: only one side has qps, so it is not compared"]
+
+
+def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -> None:
+    before = {f"f{number}": 1000.0 - number for number in range(TOP_FUNCTIONS)}
+    last = f"f{TOP_FUNCTIONS - 1}"
+    after = {**before, "md5_calc": 5000.0}
+    del after[last]
+    assert [one["name"] for one in moved_functions(before, after)] == ["md5_calc"]
+    assert [one["name"] for one in moved_functions(after, before)] == ["md5_calc"]
+    del after["f0"]
+    assert [one["name"] for one in moved_functions(before, {**after, "g": 990.0})] == ["md5_calc", "f0", "g"]
