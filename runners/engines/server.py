@@ -194,7 +194,8 @@ class Server:
             "LC_ALL": "C",
             "TZ": "UTC",
             "HOME": str(self.directory),
-            "TMPDIR": tempfile.gettempdir(),
+            # Valgrind writes there; the harness's own may be closed to the server's account.
+            "TMPDIR": str(self.directory),
             **extra,
             MARKER: self.record.id,
         }
