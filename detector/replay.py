@@ -36,24 +36,34 @@ def replay(
     for one in series:
         lines[one.key.dbms, one.key.line].append(one)
     for (dbms, line), of_line in sorted(lines.items()):
-        versions = {point.position: point.version for one in of_line for point in one.points}
+        order = in_order(of_line)
         final = {finding.key for finding in detect(of_line, settings, releases)}
-        order = [versions[position] for position in sorted(versions)]
         seen: set[str] = set()
-        for position in sorted(versions)[1:]:
-            newest = versions[position]
-            for finding in detect(until(of_line, position), settings, releases):
+        for count, newest in enumerate(order[1:], start=1):
+            for finding in detect(until(of_line, order[: count + 1]), settings, releases):
                 if finding.key not in seen:
                     seen.add(finding.key)
-                    delay = order.index(newest) - order.index(finding.release)
+                    delay = count - order.index(finding.release)
                     yield Replayed(dbms, line, newest, delay, finding, finding.key in final)
 
 
-def until(series: Sequence[Series], position: int) -> list[Series]:
-    """`series` as they were when the release at `position` was the newest."""
+def in_order(series: Iterable[Series]) -> list[str]:
+    """Versions of all series, oldest first.
+
+    A release's position differs between series of the line of majors, which have the newest release of each.
+    """
+    place: dict[str, int] = {}
+    for one in series:
+        for point in one.points:
+            place[point.version] = max(place.get(point.version, 0), point.position)
+    return sorted(place, key=lambda version: (place[version], version))
+
+
+def until(series: Sequence[Series], versions: Sequence[str]) -> list[Series]:
+    """`series` as they were when there were only these releases."""
     cut = []
     for one in series:
-        points = tuple(point for point in one.points if point.position <= position)
+        points = tuple(point for point in one.points if point.version in versions)
         if points:
             sessions = {block.session_id for point in points for block in point.values}
             control = {session: values for session, values in one.control.items() if session in sessions}

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from history.keys import issue_key
-from history.model import Finding, FindingEvent, Release
+from history.model import Finding, Release
 from history.versions import version_key
 from pointdrop.jobs.picks import Work, in_order, spread
 from runners.errors import BadSettings
@@ -90,18 +90,6 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset(), most: i
             )
             size[suspect] = max(size.get(suspect, 0.0), abs(move.change_pct))
     return sorted(size, key=lambda suspect: (-size[suspect], suspect))[:most]
-
-
-def measured_again(
-    asked: Iterable[FindingEvent], findings: Sequence[Finding], measured: Iterable[Suspect]
-) -> list[FindingEvent]:
-    """Those of the requests `asked` whose finding is among the suspects that were measured; others wait on."""
-    done = set(measured)
-    of_key: dict[str, set[Suspect]] = {}
-    for finding in findings:
-        for key in (finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)):
-            of_key.setdefault(key, set()).update(suspects([finding], {key}))
-    return [one for one in asked if done & of_key.get(one.key, set())]
 
 
 def confirmations(wanted: Iterable[Suspect], plan: Plan, known: Mapping[str, Iterable[Release]]) -> list[Work]:

@@ -20,6 +20,7 @@ from detector.service import missed
 from history.model import Finding, FunctionCost, Metric, Series, StatementPlan
 from history.store import Store
 from pointdrop.jobs.options import option_changes
+from pointdrop.jobs.requests import settle_requests
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
@@ -45,6 +46,8 @@ def run_detection(
 ) -> list[Finding]:
     """All findings of the history, written to it as its newest detection unless `write` is false.
 
+    With it goes which requests of people are answered by now.
+
     `dbms` and `line` restrict what is looked at, and then nothing is written, since a detection is of the whole
     history. `scheduler` is the address of a Dask scheduler, as in `tcp://10.0.0.1:8786`.
     """
@@ -52,6 +55,7 @@ def run_detection(
     findings = find(series, settings, store, scheduler)
     if write and dbms is None and line is None:
         store.append_detection(findings, settings.digest)
+        settle_requests(store, findings, series)
     return findings
 
 

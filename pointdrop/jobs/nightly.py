@@ -10,18 +10,17 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from alerts import load_settings as load_alert_settings
 from alerts import sync
 from alerts.errors import TrackerError
-from alerts.standing import open_requests
 from alerts.trackers import Tracker
-from history.model import Finding, FindingEvent
-from pointdrop.jobs.confirm import confirmations, measured_again, suspects
+from history.model import Finding
+from pointdrop.jobs.confirm import confirmations, suspects
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
+from pointdrop.jobs.requests import asked_for
 from pointdrop.jobs.site import site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from reports import build
@@ -91,9 +90,7 @@ def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]
 
 def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Measured, began: float) -> list[Finding]:
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
-    asked = open_requests(bench.store.events())
-    keys = {request.key for request in asked}
-    here = [one for one in suspects(findings, keys) if one.server == night.server]
+    here = [one for one in suspects(findings, asked_for(bench.store)) if one.server == night.server]
     known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in here}}
     work = confirmations(here, night.plan, known)
     if not work:
@@ -101,10 +98,5 @@ def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Me
     bench.say(f"measuring again, beside their predecessors: {', '.join(f'{s.previous}..{s.release}' for s in here)}")
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
-    again = measure_all(bench, night.plan, night.server, work, budget_minutes=left)
-    measured.merge(again)
-    if not again.incomplete:
-        for request in measured_again(asked, findings, here):
-            done = f"{request.event.removesuffix('-requested')}-done"
-            bench.store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC)))
+    measured.merge(measure_all(bench, night.plan, night.server, work, budget_minutes=left))
     return run_detection(bench.store, load_detector_settings(bench.configs))

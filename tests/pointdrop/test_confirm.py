@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.model import Finding, FindingEvent, Move, Release, SeriesKey
-from pointdrop.jobs.confirm import Suspect, confirmations, measured_again, suspects
+from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
+from pointdrop.jobs.confirm import Suspect, confirmations, suspects
+from pointdrop.jobs.requests import answered
 from runners.errors import BadSettings
 from runners.settings import Measure, Plan
 
@@ -100,18 +100,36 @@ def test_a_suspect_that_cannot_be_measured_is_refused_with_a_reason(text: str, m
         confirmations([Suspect.parse(text)], PLAN, KNOWN)
 
 
-def test_a_request_is_done_when_its_own_finding_was_measured() -> None:
+def measured(key: SeriesKey, **blocks: str) -> Series:
+    """One value a release and session: `measured(key, r1="a", r2="ab")` is 17.1 in session a, 17.2 in a and b."""
+    points = tuple(
+        Point(
+            version=f"17.{name[1:]}", position=int(name[1:]),
+            values=tuple(BlockValue(1.0, f"{name}{one}", one, "bee", "e") for one in sessions),
+        )
+        for name, sessions in blocks.items()
+    )  # fmt: skip
+    return Series(key=key, unit="", better="lower", points=points)
+
+
+def test_a_request_is_answered_by_a_session_of_both_sides_that_began_after_it() -> None:
     day = datetime(2026, 11, 21, tzinfo=UTC)
-    drift = finding("confirmed", 6, move("qps", -4), kind="drift")
-    found = [finding("confirmed", 2, move("qps", -3)), finding("confirmed", 3, move("qps", -9)), drift]
+    started = {"a": day - timedelta(hours=1), "b": day + timedelta(hours=1)}
+    here, there = move("qps", -3), move("qps", -3, server="medium")
+    found = [finding("confirmed", 2, here), finding("confirmed", 3, there)]
     asked = [
         FindingEvent(key=key, event="rerun-requested", at=day)
-        for key in ("postgres/17/17.2/regression", "postgres/17/17.3/regression", "postgres/17/drift", "nobody")
+        for key in ("postgres/17/17.2/regression", "postgres/17/17.3/regression", "nobody")
     ]
-    measured = suspects(found[:1], {asked[0].key})
-    assert measured_again(asked, found, measured) == asked[:1]
-    assert measured_again(asked, found, suspects([drift], {"postgres/17/drift"})) == [asked[2]]
-    assert measured_again(asked, found, [replace(measured[0], server="medium")]) == [], "another machine's work"
+
+    def done(*series: Series) -> list[str]:
+        return [request.key for request in answered(asked, found, series, started)]
+
+    assert done() == ["nobody"], "what is no finding any more has nothing to measure"
+    assert done(measured(here.key, r1="a", r2="a")) == ["nobody"], "measured before it was asked"
+    assert done(measured(here.key, r1="a", r2="b")) == ["nobody"], "not side by side"
+    assert done(measured(here.key, r1="ab", r2="b")) == [asked[0].key, "nobody"]
+    assert done(measured(there.key, r2="b", r3="b"), measured(here.key, r1="b", r2="b")) == [one.key for one in asked]
 
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)
