@@ -72,6 +72,7 @@ def detect(
     from pointdrop.paths import configs_dir, history_url
 
     with Store.open(history_url(history)) as store:
+        _held(store, dbms, line)
         findings = run_detection(
             store,
             load_detector_settings(configs_dir()),
@@ -147,6 +148,7 @@ def replay(
         with Store.open(url) as store:
             if dataset:
                 datasets.load(store, dataset)
+            _held(store, dbms, line)
             series = list(store.series(dbms=dbms, line=line))
             known = store.releases(dbms)
     events = list(replayed(series, load_detector_settings(configs_dir()), known))
@@ -197,6 +199,22 @@ def explain(
         _json(asdict(found) | {"key": key.id}, out)
     else:
         _text(_explanation_text(found), out)
+
+
+def _held(store: Store, dbms: str | None, line: str | None) -> None:
+    """UnknownSeries when nothing of what was asked for is in the history; a word when it is empty."""
+    from history.errors import UnknownSeries
+
+    lines = store.lines()
+    if not lines:
+        typer.echo(
+            "The history is empty. Measure with: pointdrop nightly. Or load published results: "
+            "pointdrop history load smalldatum",
+            err=True,
+        )
+    elif not any(dbms in (None, one[0]) and line in (None, one[1]) for one in lines):
+        there = ", ".join(sorted({f"{one[0]} {one[1]}" for one in lines}))
+        raise UnknownSeries(f"nothing of {' '.join(filter(None, (dbms, line)))} in this history; it has {there}")
 
 
 def _tests(moves: Sequence[Move]) -> str:

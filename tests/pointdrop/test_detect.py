@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from history import datasets
+from history.errors import UnknownSeries
 from history.model import Measurement
 from history.store import Store
 from pointdrop.cli.main import app
@@ -78,6 +79,15 @@ def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     assert json.loads(run("detect", "--history", url, "--format", "json")) == []
     assert "No changes." in run("detect", "--history", url)
+    assert "The history is empty" in CliRunner().invoke(app, ["detect", "--history", url]).stderr
+
+
+@pytest.mark.parametrize("command", ["detect", "replay"])
+def test_what_the_history_does_not_hold_is_an_error(url: str, command: str) -> None:
+    with pytest.raises(
+        UnknownSeries, match=r"nothing of oracle 23 in this history; it has mariadb 10\.2, .*mysql 8\.0"
+    ):
+        CliRunner().invoke(app, [command, "--history", url, "--dbms", "oracle", "--line", "23"], catch_exceptions=False)
 
 
 def test_replay_on_a_fresh_machine() -> None:
