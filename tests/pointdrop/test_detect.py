@@ -84,9 +84,7 @@ def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["detect", "replay"])
 def test_what_the_history_does_not_hold_is_an_error(url: str, command: str) -> None:
-    with pytest.raises(
-        UnknownSeries, match=r"nothing of oracle 23 in this history; it has mariadb 10\.2, .*mysql 8\.0"
-    ):
+    with pytest.raises(UnknownSeries, match=r"nothing of oracle 23 in this history; it has .*mysql 8\.0, "):
         CliRunner().invoke(app, [command, "--history", url, "--dbms", "oracle", "--line", "23"], catch_exceptions=False)
 
 
