@@ -10,7 +10,7 @@ stays inside the answer.
 Measure(candidate='17.2', blocks=2)
 >>> state = told(told(state, "17.2", "good", 2), "17.3", "bad", 2)
 >>> step(state)
-Answer(after='17.2', first='17.3', between=(), exact=True, reason='')
+Answer(after='17.2', first='17.3', between=(), exact=True, reason='', differ=True)
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ class Answer:
     exact: bool
     reason: str
     """Why the interval is not one candidate, empty when it is."""
+    differ: bool = True
+    """False when the two ends do not, so that there is nothing to find."""
 
 
 def begin(candidates: Sequence[str], budget: int) -> BisectState:
@@ -165,6 +167,18 @@ def side_of(
     if from_bad.verdict == "DIFFERENT":
         return "good"
     return "unknown"
+
+
+def nothing_to_find(good: Sequence[float], bad: Sequence[float], *, floor_pct: float, noise: float | None) -> str:
+    """Why no candidate can be found: the two ends are the same, whatever lies between. Empty while they may differ.
+
+    >>> nothing_to_find([100, 100.1, 99.9], [100.1, 100, 100], floor_pct=1.0, noise=0.002)
+    'the ends do not differ: +0.00 % [-0.39, +0.39]'
+    """
+    ends = compare(good, bad, floor_pct=floor_pct, noise=noise)
+    if ends.verdict != "SAME":
+        return ""
+    return f"the ends do not differ: {ends.change_pct:+.2f} % [{ends.low_pct:+.2f}, {ends.high_pct:+.2f}]"
 
 
 def _share(part: Comparison, whole: Comparison) -> float:

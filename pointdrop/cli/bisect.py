@@ -39,7 +39,7 @@ def bisect(
     """Find the release or commit that moved a test, in three-state steps: good, bad, or not to be told.
 
     A bisection that was stopped goes on where it was; a larger --budget goes further. Exit code 4 when the answer is an
-    interval and not one candidate.
+    interval and not one candidate, or when the two ends turn out to be the same.
     """
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
@@ -95,6 +95,8 @@ def _print(bisection: Bisection, answer: Answer, format: str) -> None:
         return
     if answer.exact:
         typer.echo(f"{answer.first} is the first at the new level of {bisection.test} ({bisection.metric}).")
+    elif not answer.differ:
+        typer.echo(f"There is nothing to find: {answer.reason}.")
     else:
         inside = ", ".join((*answer.between, answer.first))
         typer.echo(f"The change came after {answer.after}, with one of {inside}: {answer.reason}.")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from detector.bisect import Answer, BisectState, Measure, begin, side_of, step, told
+from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, side_of, step, told
 from detector.releases.kinds import noise_prior
 from history.model import Block, Lane, Release, Run, Session
 from history.versions import version_key
@@ -154,6 +154,8 @@ def run(job: Bench, path: Path, bisection: Bisection) -> tuple[Bisection, Answer
             continue
         bisection = _judge(job, bisection, wanted, ends)
         _write(path, bisection)
+        if reason := _nothing_to_find(job, bisection, ends):
+            return bisection, Answer(ends[0], ends[1], bisection.machine.candidates[1:-1], False, reason, differ=False)
         job.say(f"{wanted.candidate} is {bisection.machine.tried[wanted.candidate].side}")
     return bisection, wanted
 
@@ -200,6 +202,12 @@ def _judge(job: Bench, bisection: Bisection, wanted: Measure, ends: tuple[str, s
     noise = noise_prior(bisection.metric, bisection.test)
     side = side_of(good, bad, candidate, floor_pct=job.floor_pct, noise=noise) if candidate else "unusable"
     return bisection.model_copy(update={"machine": told(bisection.machine, wanted.candidate, side, wanted.blocks)})
+
+
+def _nothing_to_find(job: Bench, bisection: Bisection, ends: tuple[str, str]) -> str:
+    good, bad = (bisection.values.get(end, ()) for end in ends)
+    noise = noise_prior(bisection.metric, bisection.test)
+    return nothing_to_find(good, bad, floor_pct=job.floor_pct, noise=noise) if good and bad else ""
 
 
 def _write(path: Path, bisection: Bisection) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.bisect import Answer, BisectState, Measure, Side, begin, side_of, step, told
+from detector.bisect import Answer, BisectState, Measure, Side, begin, nothing_to_find, side_of, step, told
 from detector.errors import InvalidSeries
 
 
@@ -84,3 +84,10 @@ def test_the_side_follows_the_larger_part() -> None:
     ]
     assert sides == ["good", "good", "bad", "bad"]
     assert side_of([100.0, 101.0], [99.0, 100.0], [99.5, 100.5], floor_pct=1.0, noise=0.01) == "unknown"
+
+
+def test_ends_that_do_not_differ_end_it() -> None:
+    level = [100.0, 100.1, 99.9, 100.0]
+    assert "do not differ" in nothing_to_find(level, level[::-1], floor_pct=1.0, noise=0.002)
+    assert nothing_to_find(level, [value * 0.97 for value in level], floor_pct=1.0, noise=0.002) == ""
+    assert nothing_to_find([100.0, 104.0], [101.0, 99.0], floor_pct=1.0, noise=0.02) == "", "not to be told yet"
