@@ -17,6 +17,7 @@ import numpy as np
 
 from detector.releases.kinds import resource_of
 from history.model import (
+    TOP_FUNCTIONS,
     Cause,
     Finding,
     FunctionChange,
@@ -254,6 +255,20 @@ def attach(
     )
 
 
+def comparable(before: Mapping[str, float], after: Mapping[str, float]) -> set[str]:
+    """Functions of which something is known on both sides, of two lists of the most expensive ones.
+
+    A list that is full ends at its cheapest function. One that costs no more than that on the other side may have
+    fallen off the end, so nothing is known of it.
+
+    >>> sorted(comparable({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "audit": 9.0}))
+    ['audit', 'parse', 'plan']
+    """
+    end_before, end_after = (min(side.values()) if len(side) >= TOP_FUNCTIONS else 0.0 for side in (before, after))
+    known = {name for name, cost in before.items() if name in after or cost > end_after}
+    return known | {name for name, cost in after.items() if name in before or cost > end_before}
+
+
 def _functions(
     tests: Sequence[str], before: Mapping[str, Sequence[FunctionCost]], after: Mapping[str, Sequence[FunctionCost]]
 ) -> tuple[FunctionChange, ...]:
@@ -264,7 +279,7 @@ def _functions(
             continue
         left, right = ({cost.function: cost.insn_per_op for cost in side[test]} for side in (before, after))
         total = sum(left.values()) or 1.0
-        for function in sorted({*left, *right}):
+        for function in sorted(comparable(left, right)):
             change = FunctionChange(
                 test=test, function=function, before=left.get(function, 0.0), after=right.get(function, 0.0)
             )

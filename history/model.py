@@ -26,6 +26,9 @@ RUN_SCHEMA = "pointdrop.run/1"
 #: are the steps between majors.
 MAJORS = "majors"
 
+#: Functions kept of each test, the most expensive; the rest is below a few tenths of a percent.
+TOP_FUNCTIONS = 40
+
 Better = Literal["higher", "lower"]
 Lane = Literal["time", "instructions"]
 #: `ok` counts; `noisy` was measured but is out of bounds and never reaches the detector; `failed` has no values.

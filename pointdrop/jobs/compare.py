@@ -17,12 +17,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from detector.attribution import comparable
 from detector.compare import Comparison, compare, compare_family
 from detector.releases.kinds import noise_prior
 from history.model import Better, Block, FunctionCost, Lane, Metric, Run, Session
 from pointdrop.jobs.sides import Shelf, Side
 from runners.errors import BadSettings
-from runners.instructions.valgrind import TOP_FUNCTIONS
 from runners.releases import Installed
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
@@ -268,18 +268,12 @@ def _functions(values: _Values, test: str) -> tuple[dict[str, Any], ...]:
 def moved_functions(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[dict[str, Any], ...]:
     """The functions whose instructions per operation changed most, of two lists of the most expensive ones.
 
-    A list that is full ends at its cheapest function. One that costs no more than that on the other side may have
-    fallen off the end, so nothing is known of it.
-
     >>> moved_functions({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "plan": 25.0, "audit": 9.0})
     ({'name': 'audit', 'before': 0.0, 'after': 9.0}, {'name': 'plan', 'before': 20.0, 'after': 25.0})
     """
     if not before or not after:
         return ()
-    end_before, end_after = (min(side.values()) if len(side) >= TOP_FUNCTIONS else 0.0 for side in (before, after))
-    known = {name for name, cost in before.items() if name in after or cost > end_after}
-    known |= {name for name, cost in after.items() if name in before or cost > end_before}
-    moved = {name: abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in known}
+    moved = {name: abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in comparable(before, after)}
     largest = sorted((name for name, size in moved.items() if size), key=lambda name: (-moved[name], name))
     return tuple(
         {"name": n, "before": before.get(n, 0.0), "after": after.get(n, 0.0)} for n in largest[:MOST_FUNCTIONS]

@@ -8,8 +8,6 @@ from pathlib import Path
 from runners.errors import CountingFailed
 from runners.instructions.callgrind import Profile, parse_profile
 
-#: Functions kept of each test; the rest is below a few tenths of a percent.
-TOP_FUNCTIONS = 40
 #: Milliseconds before vgdb interrupts a server that waits for its client, as it does whenever we talk to it.
 INVOKE_MS = 1
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
-from history.model import FunctionCost, Measurement, Metric, StatementPlan
+from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, Metric, StatementPlan
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
 from runners.instructions import Counter
-from runners.instructions.valgrind import TOP_FUNCTIONS
 from runners.meters import Meter, Noise, Reading, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import directory_bytes

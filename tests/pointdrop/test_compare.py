@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.model import Block, Metric
+from history.model import TOP_FUNCTIONS, Block, Metric
 from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.sides import parse_side
 from runners.errors import BadSettings
-from runners.instructions.valgrind import TOP_FUNCTIONS
 
 METRICS = {"insn/o": Metric(name="insn/o", unit="", better="lower", smallest_change_pct=0.5)}
 
