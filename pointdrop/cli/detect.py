@@ -97,16 +97,15 @@ def detect(
 
 def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
     from pointdrop.cli.bench import append_output
-    from pointdrop.jobs.confirm import suspects
     from pointdrop.jobs.listing import suspect_rows
     from pointdrop.jobs.measuring import Bench, runnable
-    from pointdrop.jobs.requests import asked_for
+    from pointdrop.jobs.requests import to_measure
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_plan
 
     wanted = load_plan(plan, configs_dir())
-    found = [suspect for suspect in suspects(findings, asked_for(store)) if suspect.server in wanted.servers]
+    found = [suspect for suspect in to_measure(store, findings) if suspect.server in wanted.servers]
     bench = Bench(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
     for dbms in sorted({suspect.dbms for suspect in found}):
         bench.catalogue.discover(dbms)

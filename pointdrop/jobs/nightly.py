@@ -17,10 +17,10 @@ from alerts import sync
 from alerts.errors import TrackerError
 from alerts.trackers import Tracker
 from history.model import Finding
-from pointdrop.jobs.confirm import confirmations, suspects
+from pointdrop.jobs.confirm import confirmations
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
-from pointdrop.jobs.requests import asked_for
+from pointdrop.jobs.requests import to_measure
 from pointdrop.jobs.site import site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from reports import build
@@ -90,7 +90,7 @@ def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]
 
 def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Measured, began: float) -> list[Finding]:
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
-    here = [one for one in suspects(findings, asked_for(bench.store)) if one.server == night.server]
+    here = [one for one in to_measure(bench.store, findings) if one.server == night.server]
     known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in here}}
     work = confirmations(here, night.plan, known)
     if not work:

@@ -1,4 +1,4 @@
-"""`/rerun` and `/bisect` from comments: what is still asked for, and what the history has answered since.
+"""What is measured again: suspects, and what people asked for with `/rerun` and `/bisect`.
 
 A request is answered by measurements, wherever and by whatever job they were made: one session, begun after it was
 asked, that holds blocks of both sides of the boundary.
@@ -10,14 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from alerts.standing import open_requests
-from history.keys import issue_key
 from history.model import Finding, FindingEvent, Series
 from history.store import Store
+from pointdrop.jobs.confirm import Suspect, keys_of, suspects
+
+#: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one.
+MOST_AGAIN = 3
 
 
-def asked_for(store: Store) -> set[str]:
-    """Keys, of issues or findings, that somebody wants to be measured again."""
-    return {request.key for request in open_requests(store.events())}
+def to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
+    """What to measure again, the largest changes first: what is not settled, and what somebody asked for."""
+    asked = {request.key for request in open_requests(store.events())}
+    by_id = {one.key.id: one for one in store.series()}
+    open_still = [
+        finding
+        for finding in findings
+        if not asked.isdisjoint(keys_of(finding)) or len(_beside(finding, by_id)) < MOST_AGAIN
+    ]
+    return suspects(open_still, asked)
 
 
 def settle_requests(store: Store, findings: Sequence[Finding], series: Iterable[Series]) -> None:
@@ -41,7 +51,7 @@ def answered(
     """
     of_key: dict[str, list[Finding]] = {}
     for finding in findings:
-        for key in {finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)}:
+        for key in keys_of(finding):
             of_key.setdefault(key, []).append(finding)
     by_id = {one.key.id: one for one in series}
     return [

@@ -49,13 +49,24 @@ def test_only_unsettled_findings_of_the_product_are_measured_again_largest_first
             finding("confirmed", 3, move("qps", -9)),
             finding("provisional", 4, move("qps", -9), kind="environment"),
             finding("provisional", 5, move("cpu_us/o", 44), move("qps", -30)),
+            finding("provisional", 6, move("qps", -5), move("insn/o", 2, config="lz4")),
+            finding("provisional", 7, move("qps", 20), kind="improvement"),
+            finding("provisional", 8, move("insn/o", -8), kind="improvement"),
         ]
     )
-    assert [(s.lane, s.previous, s.release) for s in found] == [
-        ("time", "17.4", "17.5"),
-        ("time", "17.1", "17.2"),
-        ("instructions", "17.1", "17.2"),
+    assert [(s.lane, s.config, s.previous, s.release) for s in found] == [
+        ("time", "default", "17.4", "17.5"),
+        ("instructions", "default", "17.7", "17.8"),
+        ("time", "default", "17.5", "17.6"),
+        ("instructions", "lz4", "17.5", "17.6"),
+        ("instructions", "default", "17.1", "17.2"),
     ]
+
+
+def test_who_asks_gets_both_lanes() -> None:
+    both = finding("confirmed", 2, move("qps", -3), move("insn/o", 1))
+    assert suspects([both]) == []
+    assert [s.lane for s in suspects([both], {"postgres/17/17.2/regression"})] == ["time", "instructions"]
 
 
 def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> None:
@@ -73,15 +84,16 @@ def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> No
 def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
     wanted = suspects(
         [
-            finding("provisional", 2, move("qps", -3), move("insn/o", 1)),
+            finding("provisional", 2, move("qps", -3)),
             finding("provisional", 3, move("qps", -4), move("qps", -4, config="lz4")),
+            finding("provisional", 6, move("insn/o", 1)),
         ]
     )
     work = confirmations(wanted, PLAN, KNOWN)
     assert [(w.config, w.measure.lane, [r.version for r in w.candidates], w.measure.blocks) for w in work] == [
         ("default", "time", ["17.1", "17.2", "17.3"], 4),
         ("lz4", "time", ["17.2", "17.3"], 4),
-        ("default", "instructions", ["17.1", "17.2"], 1),
+        ("default", "instructions", ["17.5", "17.6"], 1),
     ]
     assert all(w.again and w.control == w.candidates[0] for w in work)
 
