@@ -31,10 +31,14 @@ def scripts_digest(scripts: Path = SCRIPTS) -> str:
     return digest.hexdigest()[:16]
 
 
-@cache
 def scripts_dir(scripts: Path = SCRIPTS) -> Path:
     """A folder with the scripts that every account may read: `scripts`, or a copy for as long as this process lives
-    when the checkout stands where others may not enter, as below /root."""
+    when the checkout stands where others may not enter, as below /root. Always the same for the same scripts."""
+    return _readable_copy(scripts)
+
+
+@cache
+def _readable_copy(scripts: Path) -> Path:
     if readable(scripts):
         return scripts
     folder = Path(tempfile.mkdtemp(prefix="pointdrop-lua-"))
