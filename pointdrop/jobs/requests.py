@@ -14,8 +14,9 @@ from history.model import Finding, FindingEvent, Series
 from history.store import Store
 from pointdrop.jobs.confirm import Suspect, keys_of, suspects
 
-#: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one.
-MOST_AGAIN = 3
+#: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
+#: improvement has had its chance after one.
+MOST_AGAIN, MOST_AGAIN_IMPROVEMENT = 3, 1
 
 
 def to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
@@ -25,7 +26,8 @@ def to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
     open_still = [
         finding
         for finding in findings
-        if not asked.isdisjoint(keys_of(finding)) or len(_beside(finding, by_id)) < MOST_AGAIN
+        if not asked.isdisjoint(keys_of(finding))
+        or len(_beside(finding, by_id)) < (MOST_AGAIN_IMPROVEMENT if finding.kind == "improvement" else MOST_AGAIN)
     ]
     return suspects(open_still, asked)
 
