@@ -44,25 +44,28 @@ def kill_server(record: ServerRecord) -> bool:
     """End every process of the server at once and remove what it leaves; whether any process ran."""
     pids: set[int] = {record.server.pid} if record.server else set()
     shared = set(record.shared_files)
-    ran = False
+    struck: set[psutil.Process] = set()
+
+    def running() -> list[str]:
+        return [str(process.pid) for process in struck if ProcessId.of(process.pid) and process.is_running()]
 
     def strike() -> bool:
-        nonlocal ran
         members = record.members()
         shared.update(mapped_shared_files(members))
+        # What a member started is no longer known as its child once the member is dead, so it is remembered.
+        struck.update(members)
         for process in members:
-            ran = True
             pids.add(process.pid)
             try:
                 process.kill()
             except psutil.NoSuchProcess:
                 continue
-        return bool(members)
+        return bool(members) or bool(running())
 
     try:
         Retrying(retry=retry_if_result(bool), stop=stop_after_delay(GONE_DEADLINE_S), wait=wait_fixed(POLL_S))(strike)
     except RetryError:
-        left = ", ".join(str(process.pid) for process in record.members())
+        left = ", ".join(running())
         raise ServerLeftOver(
             f"the server in {record.directory} does not go {GONE_DEADLINE_S:.0f} s after SIGKILL (pid {left}); "
             "it may hang in the kernel: look at its stack with `cat /proc/PID/stack`, or reboot"
@@ -72,7 +75,7 @@ def kill_server(record: ServerRecord) -> bool:
     _remove_segments(record.uid, pids)
     remove_vgdb_pipes(record.uid, pids)
     shutil.rmtree(record.socket_directory, ignore_errors=True)
-    return ran
+    return bool(struck)
 
 
 def remove_vgdb_pipes(uid: int, pids: set[int]) -> None:

@@ -3,7 +3,8 @@
 A record is one small JSON file in `<state>/servers`. It names the harness that started the server; a record whose
 harness is alive is somebody's running server and is never touched. A process belongs to a record when its environment
 carries the record's marker, or when it runs the recorded executable inside the recorded directory (Postgres overwrites
-the environment of its backends, and puts each of them into a session of its own, so neither alone would do).
+the environment of its backends, and puts each of them into a session of its own, so neither alone would do), or when a
+process of the record started it.
 
     {"id": "5f0c...", "directory": "/srv/pointdrop/var/servers/b1", "uid": 65534, "harness": {"pid": 812, ...},
      "server": {"pid": 815, "ticks": 992101, "boot": "e2..."}, "executable": "/.../bin/postgres", ...}
@@ -89,8 +90,15 @@ class ServerRecord(BaseModel):
         draft.replace(path)
 
     def members(self) -> list[psutil.Process]:
-        """The processes that belong to this server and run now."""
-        return [process for process in psutil.process_iter() if self._owns(process)]
+        """The processes that belong to this server and run now, with all they started."""
+        found: dict[int, psutil.Process] = {}
+        for process in filter(self._owns, psutil.process_iter()):
+            found[process.pid] = process
+            try:
+                found |= {child.pid: child for child in process.children(recursive=True)}
+            except psutil.NoSuchProcess:
+                continue
+        return list(found.values())
 
     def _owns(self, process: psutil.Process) -> bool:
         try:

@@ -24,15 +24,17 @@ HARNESS = """
 import sys, time
 from pathlib import Path
 from runners.engines import server_account
-from runners.engines.server import Server
+from runners.engines.server import NotReady, Server
 directory, state, argv = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
 account = server_account()
 account.own(directory)
 server = Server("sleeper", directory, account, state, "KILL")
 server.start(argv, {})
-server.wait_ready(lambda: None, 10)
-while len(server.pids()) < 2:
-    time.sleep(0.01)
+def has_a_child():
+    # Until then what runs may still be the program that drops privileges, and would be taken for the server's own.
+    if len(server.pids()) < 2:
+        raise NotReady
+server.wait_ready(has_a_child, 10)
 print(*server.pids(), server.socket_directory, flush=True)
 time.sleep(600)
 """
@@ -89,8 +91,10 @@ def test_a_child_that_hides_its_environment_and_session_is_found(place: Path) ->
     child = pids[1]
     eventually(lambda: "HOME" not in psutil.Process(child).environ(), "the child has dropped its environment")
     eventually(lambda: psutil.Process(child).name() == "bash" and os.getsid(child) == child, "and its session")
+    (grandchild,) = psutil.Process(child).children()
     stop_leftovers(place / "state")
     assert gone(child)
+    assert gone(grandchild.pid), "another program, in another session, without the marker: its parent gives it away"
 
 
 def test_a_living_harness_keeps_its_server(place: Path) -> None:
