@@ -7,11 +7,12 @@ The first line names the format and who wrote it; every other line is one record
 {"session":{"id":"s1","host":"bee","server":"small","fingerprint":{"facts":{}},"started":"2026-01-05T00:00:00Z"}}
 {"run":{"id":"r1","session_id":"s1","release":{"dbms":"mysql","version":"8.0.30","line":"8.0"},...}}
 {"block":{"id":"b1","run_id":"r1","number":1,"started":"2026-01-05T00:01:00Z","measurements":[...],...}}
+{"reading":{"host":"bee","at":"2026-01-05T00:00:00Z","session_id":"s1","phase":"before","verdict":"usual",...}}
 ```
 
-A session stands before its runs, a run before its blocks. Numbers are written so that they read back exactly, and
-none is NaN or infinite. `pointdrop.run-1.schema.json` beside this file is the JSON Schema of one line, made from the
-models of `history.model` by `python -m history.interchange`.
+A session stands before its runs, a run before its blocks; a reading of the machine canary stands anywhere. Numbers
+are written so that they read back exactly, and none is NaN or infinite. `pointdrop.run-1.schema.json` beside this
+file is the JSON Schema of one line, made from the models of `history.model` by `python -m history.interchange`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.limits import MAX_MEASUREMENTS, check_value
-from history.model import RUN_SCHEMA, Block, Run, Session
+from history.model import RUN_SCHEMA, Block, Reading, Run, Session
 from history.records import WRITER
 
-Record = Session | Run | Block
+Record = Session | Run | Block | Reading
 
 SCHEMA_FILE = Path(__file__).with_name("pointdrop.run-1.schema.json")
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
@@ -63,10 +64,17 @@ class BlockLine(_Line):
     block: Block
 
 
-LINES: dict[str, type[SessionLine | RunLine | BlockLine]] = {
+class ReadingLine(_Line):
+    """One reading of the machine canary."""
+
+    reading: Reading
+
+
+LINES: dict[str, type[SessionLine | RunLine | BlockLine | ReadingLine]] = {
     "session": SessionLine,
     "run": RunLine,
     "block": BlockLine,
+    "reading": ReadingLine,
 }
 
 HEADER = json.dumps({"schema": RUN_SCHEMA, "writer": WRITER}, separators=(",", ":"))
@@ -137,7 +145,7 @@ def _said(error: ValidationError) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of one line."""
-    schema = TypeAdapter(HeaderLine | SessionLine | RunLine | BlockLine).json_schema(by_alias=True)
+    schema = TypeAdapter(HeaderLine | SessionLine | RunLine | BlockLine | ReadingLine).json_schema(by_alias=True)
     return {"$schema": SCHEMA_ID, "title": RUN_SCHEMA} | schema
 
 

@@ -16,6 +16,7 @@ KINDS = (
     "sessions",
     "runs",
     "blocks",
+    "readings",
     "series",
     "values",
     "findings",
@@ -57,6 +58,12 @@ def rows_of(store: Store, what: str, wanted: dict[str, str | None], session: str
             ]
         case "runs" | "blocks":
             return list(_runs(store, place, session, blocks=what == "blocks"))
+        case "readings":
+            return [
+                one.model_dump(mode="json") | {"reasons": "; ".join(one.reasons)}
+                for one in store.readings()
+                if session in (None, one.session_id)
+            ]
         case "series":
             return [_series(one) for one in store.series(**wanted)]
         case "values":

@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Table, func, select, text
 
-from history import outcomes, schema, writing
+from history import outcomes, readings, schema, writing
 from history.database import (
     advice,
     current_revision,
@@ -109,6 +109,7 @@ def _row_problems(connection: Connection, seen: Counter[str], deep: bool) -> Ite
     if not deep:
         return
     yield from _orphans(connection)
+    yield from readings.problems(connection)
     for record in _records(connection):
         kind = type(record).__name__.lower()
         if digest(record) != stored[kind].pop(record.id):
@@ -229,6 +230,8 @@ def merge(store: Store, other: Store) -> dict[str, int]:
         fresh, *blocks_new = store.transact(put)
         new["run"] += fresh
         new["block"] += sum(blocks_new)
+    for one in other.readings():
+        new["reading"] += store.append_reading(one)
     with reading(other.engine) as connection:
         corrections = outcomes.supersessions(connection)
         detections = list(outcomes.detections(connection))

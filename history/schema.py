@@ -3,6 +3,7 @@
 ```
 release     one build of one release, pinned or met in a run
 host, fingerprint, epoch (a host with a fingerprint)
+reading     what a host took for the machine canary's fixed work, before or after a session
 session     of an epoch          run     of a session and a release, with its bundle
 block       of a run             series  what a value is of; unit, group and direction with it
 measurement one value: (series, block)
@@ -126,6 +127,23 @@ epoch = Table(
     _of("fingerprint"),
     *_written(),
     UniqueConstraint("host_pk", "fingerprint_pk"),
+)
+
+reading = Table(
+    "reading",
+    metadata,
+    _key(),
+    _of("host"),
+    Column("at", UtcDateTime, nullable=False),
+    # By its public id, and no foreign key: the session before which a host was found sick never began.
+    *(_text(name) for name in ("session_id", "phase")),
+    *(Column(name, Float(53), nullable=False) for name in ("cpu_ms", "memory_ms", "sync_ms")),
+    *(_text(name) for name in ("verdict", "reasons")),
+    Column("quarantine", Boolean, nullable=False),
+    _text("digest"),
+    *_written(),
+    UniqueConstraint("digest"),
+    Index("ix_reading_host_pk_at", "host_pk", "at"),
 )
 
 session = Table(

@@ -22,7 +22,7 @@ from typing import Self, TypeVar
 from sqlalchemy import URL, Connection, Engine
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from history import assemble, outcomes, reading, writing
+from history import assemble, outcomes, reading, readings, writing
 from history.database import is_passing, migrate, open_engine, parse_url
 from history.database import reading as read_transaction
 from history.database import writing as write_transaction
@@ -34,6 +34,7 @@ from history.model import (
     FindingEvent,
     FunctionCost,
     IssueLink,
+    Reading,
     Release,
     Run,
     Series,
@@ -114,7 +115,7 @@ class Store:
             raise
 
     def _append(self, record: Record) -> bool:
-        if not isinstance(record, Block):
+        if isinstance(record, Session | Run):
             self._begun[record.id] = record
         above = self._above(record)
         first = [one for one in above if one.id in self._missing]
@@ -139,6 +140,8 @@ class Store:
         """The session and run that `record` belongs to, as far as this process appended them."""
         found: list[Record] = []
         parent = getattr(record, "run_id", None) or getattr(record, "session_id", None)
+        if isinstance(record, Reading):  # it stands alone
+            return found
         while parent in self._begun:
             found.insert(0, self._begun[parent])
             parent = getattr(found[0], "session_id", None)
@@ -151,6 +154,8 @@ class Store:
             return writing.append_session(connection, known, record)
         if isinstance(record, Run):
             return writing.append_run(connection, known, record)
+        if isinstance(record, Reading):
+            return readings.append_reading(connection, known, record)
         return writing.append_block(connection, known, record)
 
     def append_session(self, session: Session) -> bool:
@@ -164,6 +169,10 @@ class Store:
     def append_block(self, block: Block) -> bool:
         """Idempotent; UnknownSeries without its run, ConflictingRecord when a metric changed its unit."""
         return self._append(block)
+
+    def append_reading(self, reading: Reading) -> bool:
+        """What the machine canary took; idempotent."""
+        return self._append(reading)
 
     def pin_release(self, release: Release) -> bool:
         """The first pin of a build wins; another digest is ConflictingRecord."""
@@ -206,6 +215,10 @@ class Store:
     def sessions(self) -> list[Session]:
         """By start."""
         return self._read(reading.sessions)
+
+    def readings(self) -> list[Reading]:
+        """Of the machine canary, by time, then host."""
+        return self._read(readings.readings)
 
     def runs(
         self,

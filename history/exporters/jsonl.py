@@ -9,7 +9,10 @@ from history.store import Store
 
 
 def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
-    """The header, then each session that has a wanted run, its runs, their blocks. Also blocks that do not count."""
+    """The header, then each session that has a wanted run, its runs, their blocks. Also blocks that do not count.
+
+    At the end the readings of the machine canary on the hosts of those sessions.
+    """
     yield HEADER
     sessions = {one.id: one for one in store.sessions()}
     told: set[str] = set()
@@ -21,3 +24,7 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
         yield line_of_record(run)
         for block in store.blocks(run.id):
             yield line_of_record(block)
+    hosts = {sessions[name].host for name in told}
+    for reading in store.readings():
+        if reading.host in hosts or not any(wanted.get(name) for name in names):
+            yield line_of_record(reading)

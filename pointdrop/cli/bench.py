@@ -73,7 +73,7 @@ def bench(
         raise BadSettings(f"the plan {wanted.name} is for {', '.join(wanted.servers)}, not {', '.join(foreign)}")
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
-        run = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say, _keeper(out))
+        run = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say, *_keepers(out))
         if listing:
             _list(run, wanted, servers, _names(dbms), github_output)
             return
@@ -87,10 +87,11 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _keeper(out: Path | None) -> Any:
-    """A sink that keeps blocks as interchange lines, so that a job can upload what it finished, whatever happens."""
+def _keepers(out: Path | None) -> tuple[Any, Any]:
+    """Sinks that keep blocks, and readings of the machine canary, as interchange lines, so that a job can upload what
+    it finished, whatever happens."""
     if out is None:
-        return None
+        return None, None
     from history.spool import Spool
 
     spool = Spool([out])
@@ -98,7 +99,7 @@ def _keeper(out: Path | None) -> Any:
     def keep(session: Session, run: Run, block: Block) -> None:
         spool.keep([session, run, block])
 
-    return keep
+    return keep, lambda reading: spool.keep([reading])
 
 
 def _work(run: Bench, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]) -> list[Work]:

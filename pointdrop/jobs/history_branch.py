@@ -1,6 +1,7 @@
 """A history without a database server: JSON Lines on a branch of its own of a Git repository.
 
     runs/2026-11/20261121T0217Z-bee-postgres-17.jsonl      one file a session, format pointdrop.run/1
+    readings/2026-11.jsonl                                 the machine canary of every host that month, same format
     outcomes/2026-11.jsonl                                 what happened to findings that month
     outcomes/links.jsonl  outcomes/releases.jsonl          issues of findings; pinned releases
 
@@ -160,7 +161,8 @@ class HistoryBranch:
 
     def _import(self, store: Store) -> dict[str, int]:
         new: dict[str, int] = {}
-        for path in sorted((self.folder / "runs").glob("*/*.jsonl")):
+        runs, readings = (self.folder / "runs").glob("*/*.jsonl"), (self.folder / "readings").glob("*.jsonl")
+        for path in (*sorted(runs), *sorted(readings)):
             report = import_file(store, path)
             if not report.stored:
                 first = report.rejected[0]
@@ -178,6 +180,9 @@ class HistoryBranch:
         files: dict[Path, list[str]] = {}
         for session in store.sessions():
             files[self._session_file(session)] = list(_session_lines(store, session))
+        for reading in store.readings():
+            month = files.setdefault(self.folder / "readings" / f"{reading.at:%Y-%m}.jsonl", [HEADER])
+            month.append(line_of_record(reading))
         outcomes = self.folder / "outcomes"
         for event in store.events():
             files.setdefault(outcomes / f"{event.at:%Y-%m}.jsonl", []).append(_line("event", event))

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from history.model import Block, Release, Run, Session
+from history.model import Block, Phase, Reading, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.kept import bring_in
 from pointdrop.jobs.picks import Work, pick, pick_named
-from runners.canary import Canary
+from runners.canary import Canary, Quarantine
 from runners.errors import RunnersError
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
@@ -101,6 +101,8 @@ class Bench:
     say: Callable[[str], None] = lambda text: None
     sink: Callable[[Session, Run, Block], None] | None = None
     """Takes each block besides the history."""
+    keep_reading: Callable[[Reading], None] | None = None
+    """Takes each reading of the machine canary besides the history."""
 
     @property
     def canary(self) -> Canary:
@@ -277,10 +279,20 @@ def _fetch(bench: Bench, releases: Iterable[Release], measured: Measured) -> dic
     return fetched
 
 
+def _check(bench: Bench, phase: Phase, begun: Begun) -> Quarantine | None:
+    """Whether the host is sick; what it took goes into the history."""
+    checked = bench.canary.check(phase, begun.id)
+    for reading in checked.readings:
+        bench.store.append_reading(reading)
+        if bench.keep_reading:
+            bench.keep_reading(reading)
+    return checked.quarantine
+
+
 def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None) -> None:
     plan = session_of(bench, begun)
     watched = plan.lane == "time" and plan.server.canary
-    if watched and (sick := bench.canary.check(f"before the session {begun.id}")):
+    if watched and (sick := _check(bench, "before", begun)):
         measured.incomplete.append(f"{begun.id}: {sick}")
         return
     record = _record(bench.state, begun)
@@ -310,5 +322,5 @@ def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None)
     measured.add(outcome, begun.work)
     if not outcome.stopped:
         record.unlink()
-    if watched and (sick := bench.canary.check(f"after the session {begun.id}")):
+    if watched and (sick := _check(bench, "after", begun)):
         measured.incomplete.append(f"{begun.id} was measured, but {sick}")

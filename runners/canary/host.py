@@ -1,7 +1,7 @@
 """What a host took for the fixed work so far, and whether it is kept from measuring.
 
 Below the state directory: `canary/readings.jsonl`, a line a reading, and `canary/quarantine.json` while the host is
-sick. Readings of a sick host are not kept, so that it cannot become the usual.
+sick. Readings of a sick host are not kept, so that it cannot become the usual; the history gets every one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from runners.canary.judging import MOST_READINGS, Reading, differences
+from history.model import Phase, Reading
+from runners.canary.judging import MOST_READINGS, Times, differences, verdict
 from runners.canary.work import work
+from runners.host import host_name
 
 #: A reading that differs is taken again so often, since anything may disturb one.
 AGAIN = 2
@@ -43,6 +46,14 @@ class Quarantine(BaseModel):
         )
 
 
+class Checked(NamedTuple):
+    """What a check found."""
+
+    readings: tuple[Reading, ...] = ()
+    """As taken; none while the host is in quarantine or somebody else measures."""
+    quarantine: Quarantine | None = None
+
+
 @dataclass(frozen=True)
 class Canary:
     """The canary of the host whose state directory is `state`."""
@@ -50,7 +61,7 @@ class Canary:
     state: Path
     lock: Path | None = None
     """The lock of sessions: while somebody else measures, there is nothing to be learnt."""
-    read: Callable[[Path], Reading] = work
+    read: Callable[[Path], Times] = work
     pause_s: float = PAUSE_S
 
     @property
@@ -67,31 +78,44 @@ class Canary:
         except (OSError, ValidationError):
             return Quarantine(since=datetime.now(UTC), when="unknown", reasons=(f"{path} cannot be read",))
 
-    def check(self, when: str) -> Quarantine | None:
+    def check(self, phase: Phase, session_id: str) -> Checked:
         """Do the work and compare; a host that differs each time goes into quarantine."""
         if found := self.quarantine():
-            return found
+            return Checked(quarantine=found)
         if self.lock is None:
-            return self._compare(when)
+            return self._compare(phase, session_id)
         try:
             with FileLock(self.lock, timeout=0, mode=0o666):
-                return self._compare(when)
+                return self._compare(phase, session_id)
         except Timeout:
-            return None
+            return Checked()
 
-    def _compare(self, when: str) -> Quarantine | None:
-        before = self.readings()
+    def _compare(self, phase: Phase, session_id: str) -> Checked:
+        before, taken = self.usual(), []
         for left in range(AGAIN, -1, -1):
-            now = self.read(self._folder)
+            at, now = datetime.now(UTC), self.read(self._folder)
             reasons = differences(now, before)
+            sick = bool(reasons) and not left
+            taken.append(
+                Reading(
+                    host=host_name(),
+                    at=at,
+                    session_id=session_id,
+                    phase=phase,
+                    **now._asdict(),
+                    verdict=verdict(reasons, before),
+                    reasons=reasons,
+                    quarantine=sick,
+                )
+            )
             if not reasons:
                 self._remember(now)
-                return None
+                return Checked(tuple(taken))
             if left:
                 time.sleep(self.pause_s)
-        found = Quarantine(since=datetime.now(UTC), when=when, reasons=reasons)
+        found = Quarantine(since=at, when=f"{phase} the session {session_id}", reasons=reasons)
         self._write("quarantine.json", found.model_dump_json())
-        return found
+        return Checked(tuple(taken), found)
 
     def clear(self) -> bool:
         """End the quarantine and forget what was usual, since the machine may be another one now; whether it was in."""
@@ -100,19 +124,19 @@ class Canary:
             (self._folder / name).unlink(missing_ok=True)
         return was
 
-    def readings(self) -> list[Reading]:
-        """The oldest first; a line that was cut off by a crash is left out."""
+    def usual(self) -> list[Times]:
+        """What the host took while it was well. The oldest first; a line that was cut off by a crash is left out."""
         path, found = self._folder / "readings.jsonl", []
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
                 values = json.loads(line)
-                found.append(Reading(*(float(values[name]) for name in Reading._fields)))
+                found.append(Times(*(float(values[name]) for name in Times._fields)))
             except (ValueError, KeyError, TypeError):
                 continue
         return found
 
-    def _remember(self, reading: Reading) -> None:
-        kept = [*self.readings(), reading][-MOST_READINGS:]
+    def _remember(self, reading: Times) -> None:
+        kept = [*self.usual(), reading][-MOST_READINGS:]
         self._write("readings.jsonl", "".join(f"{json.dumps(one._asdict())}\n" for one in kept))
 
     def _write(self, name: str, text: str) -> None:

@@ -1,9 +1,9 @@
 """Whether a host does the fixed work as it always did. Pure.
 
->>> usual = [Reading(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)] * 6
->>> differences(Reading(cpu_ms=101.0, memory_ms=50.5, sync_ms=1.4), usual)
+>>> usual = [Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)] * 6
+>>> differences(Times(cpu_ms=101.0, memory_ms=50.5, sync_ms=1.4), usual)
 ()
->>> differences(Reading(cpu_ms=130.0, memory_ms=50.0, sync_ms=1.0), usual)
+>>> differences(Times(cpu_ms=130.0, memory_ms=50.0, sync_ms=1.0), usual)
 ('CPU: 130.0 ms, usually 100.0 (+30 %)',)
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from history.model import CanaryVerdict
 
 #: Fewer readings than this say nothing about what is usual.
 FEWEST_READINGS = 5
@@ -23,7 +25,7 @@ MAD = 1.4826
 SIGMAS = 6.0
 
 
-class Reading(NamedTuple):
+class Times(NamedTuple):
     """Milliseconds of each part of the work."""
 
     cpu_ms: float
@@ -48,7 +50,14 @@ BOUNDS = {
 }
 
 
-def differences(now: Reading, before: Sequence[Reading]) -> tuple[str, ...]:
+def verdict(reasons: Sequence[str], before: Sequence[Times]) -> CanaryVerdict:
+    """What `differences` means, `before` having been known."""
+    if len(before) < FEWEST_READINGS:
+        return "learning"
+    return "differs" if reasons else "usual"
+
+
+def differences(now: Times, before: Sequence[Times]) -> tuple[str, ...]:
     """A sentence for each part that took another time than it usually does; none while too little is known."""
     if len(before) < FEWEST_READINGS:
         return ()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runners.canary.judging import Reading
+from runners.canary.judging import Times
 
 REPEATS = 5
 HASH_ROUNDS = 200_000
@@ -26,13 +26,13 @@ STEPS = 1 << 20
 PAGE, FLUSHES = 16 << 10, 32
 
 
-def work(folder: Path) -> Reading:
+def work(folder: Path) -> Times:
     """Do it once; `folder` is on the drive that holds the data directories."""
     generator = np.random.default_rng(1)
     cells = np.arange(CELLS)
     places = generator.integers(0, CELLS, STEPS)
     folder.mkdir(parents=True, exist_ok=True)
-    return Reading(
+    return Times(
         cpu_ms=_fastest(lambda: hashlib.pbkdf2_hmac("sha256", b"pointdrop", b"canary", HASH_ROUNDS)),
         memory_ms=_fastest(lambda: int(cells[places].sum())),
         sync_ms=_flush(folder),

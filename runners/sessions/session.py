@@ -9,7 +9,6 @@ The time lane has one block at a time; the instructions lane, which other load d
 from __future__ import annotations
 
 import os
-import socket
 import tempfile
 import time
 from collections import deque
@@ -28,6 +27,7 @@ from filelock import FileLock, Timeout
 from history.model import Block, Metric, Run, Session
 from runners.engines import Engine, EngineError, Installed, engine_for, stop_leftovers
 from runners.errors import BadSettings, HostBusy, HostChanged, OutOfSpace, WorkloadFailed
+from runners.host import host_name
 from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
@@ -187,7 +187,7 @@ def _sizing(plan: SessionPlan) -> Sizing:
 def _session(plan: SessionPlan, state: Path) -> Session:
     return Session(
         id=plan.session_id,
-        host=os.environ.get("POINTDROP_HOST") or socket.gethostname(),
+        host=host_name(),
         server=plan.server.name,
         plan=plan.plan,
         fingerprint=host_fingerprint(state, workload(plan)),

@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 from history import limits
 from history.importing import ImportReport, import_file, read_lines
 from history.interchange import HEADER, SCHEMA_FILE, json_schema, line_of_record
-from history.model import Block, Run, Session
+from history.model import Block, Reading, Run, Session
 from history.store import Store
-from tests.history.values import BLOCKS, RUNS, SESSION, SESSIONS, block, run
+from tests.history.values import BLOCKS, READING, READINGS, RUNS, SESSION, SESSIONS, block, run
 
 RECORDS = [SESSION, run("17.1"), block(run("17.1"), 1.5), run("17.2"), block(run("17.2"), 2.5)]
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
@@ -33,7 +33,7 @@ def imported(store: Store, folder: Path, text: str | bytes) -> ImportReport:
     return import_file(store, path)
 
 
-def changed(record: Session | Run | Block, **values: Any) -> str:
+def changed(record: Session | Run | Block | Reading, **values: Any) -> str:
     return json.dumps({type(record).__name__.lower(): record.model_dump(mode="json") | values})
 
 
@@ -43,8 +43,8 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
 
 
 @settings(deadline=None)
-@given(st.one_of(SESSIONS, RUNS, BLOCKS))
-def test_every_line_we_write_is_valid_by_the_schema(record: Session | Run | Block) -> None:
+@given(st.one_of(SESSIONS, RUNS, BLOCKS, READINGS))
+def test_every_line_we_write_is_valid_by_the_schema(record: Session | Run | Block | Reading) -> None:
     SCHEMA.validate(json.loads(line_of_record(record)))
     SCHEMA.validate(json.loads(HEADER))
 
@@ -85,6 +85,16 @@ def test_an_import_is_idempotent(store: Store, tmp_path: Path) -> None:
         (changed(RECORDS[2], id="c", ended="2020-01-01T00:00:00Z"), "ended before"),
         (changed(RECORDS[2], id="c", samples={"t": {"qps": [1e400]}}), "no JSON"),
         (changed(RECORDS[2], id="c", number=-1), "number"),
+        (changed(READING, host=""), "host"),
+        (changed(READING, cpu_ms=-1.0), "cpu_ms"),
+        (changed(READING, cpu_ms="1"), "cpu_ms"),
+        (changed(READING, verdict="fine"), "verdict"),
+        (changed(READING, phase="during"), "phase"),
+        (changed(READING, session_id="x" * 201), "session_id"),
+        (changed(READING, reasons=["x"] * 11), "reasons"),
+        (changed(READING, reasons=["x" * 301]), "reasons"),
+        (changed(READING, at="2026-01-05T00:00:00"), "time zone"),
+        (changed(READING, surprise=1), "surprise"),
         ('{"block": ' * 40 + "1" + "}" * 40, "nested"),
         ('{"run": {"bundle": {"x": 1e999}}}', "not finite"),
         ('{"session": {"id": "\\ud800"}}', "no JSON"),
@@ -97,6 +107,12 @@ def test_a_bad_line_is_told_and_nothing_of_the_file_is_stored(
     assert [(one.line, reason in one.reason) for one in report.rejected] == [(7, True)], report
     assert not report.stored
     assert store.sessions() == []
+
+
+def test_a_reading_is_taken_without_its_session_and_once(store: Store, tmp_path: Path) -> None:
+    text = "\n".join([HEADER, line_of_record(READING)])
+    assert [imported(store, tmp_path, text).new for _ in range(2)] == [{"reading": 1}, {}]
+    assert store.readings() == [READING] and store.sessions() == []
 
 
 def test_every_bad_line_is_told_not_only_the_first(store: Store, tmp_path: Path) -> None:

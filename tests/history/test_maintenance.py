@@ -16,7 +16,7 @@ from history.maintenance import backup, merge, opened, restore, verify
 from history.model import Finding, FindingEvent, IssueLink, Release
 from history.store import Store
 from tests.history.postgres import Cluster
-from tests.history.values import DAY, SESSION, block, run
+from tests.history.values import DAY, READING, SESSION, block, run
 
 FINDING = Finding(
     key="postgres/17/17.2/regression",
@@ -42,6 +42,7 @@ def fill(store: Store) -> None:
     store.append_detection([FINDING], "settings")
     store.append_event(FindingEvent(key=FINDING.key, event="filed", at=DAY, detail={"number": 7}))
     store.append_link(IssueLink(key=FINDING.key, tracker="files", number=7))
+    store.append_reading(READING)
 
 
 def contents(store: Store) -> list[object]:
@@ -53,6 +54,7 @@ def contents(store: Store) -> list[object]:
         store.findings(),
         store.events(),
         store.links(),
+        store.readings(),
         [one[:4] for one in store.supersessions()],
         store.samples("s/17.1/1"),
     ]
@@ -71,6 +73,7 @@ def test_verify_counts_what_is_there(store: Store) -> None:
         ("DELETE FROM measurement WHERE value = 90", "block s/17.2/1 is not what was written"),
         ("UPDATE run SET config = 'other' WHERE id = 's/17.1'", "run s/17.1 is not what was written"),
         ("UPDATE session SET seed = 8", "session s is not what was written"),
+        ("UPDATE reading SET cpu_ms = 1", "reading bee/2026-01-04T23:59:00+00:00 is not what was written"),
         ("UPDATE measurement SET block_pk = 99 WHERE value = 90", "block 99, which is not there"),
     ],
 )
@@ -78,7 +81,7 @@ def test_verify_finds_what_was_changed_behind_its_back(store: Store, statement: 
     fill(store)
     with writing(store.engine) as connection:
         if store.engine.dialect.name == "sqlite":
-            for table in ("measurement", "run", "session"):
+            for table in ("measurement", "reading", "run", "session"):
                 for verb in ("update", "delete"):
                     connection.execute(text(f"DROP TRIGGER keep_{table}_{verb}"))
         else:

@@ -16,7 +16,7 @@ from history.errors import StoreUnavailable
 from history.maintenance import verify
 from history.schema import metadata
 from history.store import Store
-from tests.history.values import SESSION, block, run
+from tests.history.values import READING, SESSION, block, run
 
 
 def fill(store: Store) -> None:
@@ -49,6 +49,24 @@ def test_down_and_up_again_with_data_in_place(url: str) -> None:
         assert verify(store).problems == ()
 
 
+def test_readings_come_and_go_with_their_revision_and_nothing_else_does(url: str) -> None:
+    """A history of before the machine canary was kept is brought up with its data, and can go back."""
+    with Store.open(url) as store:
+        fill(store)
+        series = list(store.series())
+        migrate(store.engine, "0002")
+        with store.engine.connect() as connection:
+            assert "reading" not in inspect(connection).get_table_names()
+    for _ in range(2):
+        with Store.open(url) as store:
+            assert store.readings() == [] and list(store.series()) == series
+            assert store.append_reading(READING) and not store.append_reading(READING)
+            assert store.readings() == [READING] and verify(store).problems == ()
+            migrate(store.engine, "0002")
+            with store.engine.connect() as connection:
+                assert connection.execute(text("SELECT count(*) FROM measurement")).scalar_one() == 2
+
+
 def test_down_to_nothing_and_up_again(url: str) -> None:
     with Store.open(url) as store:
         fill(store)
@@ -78,12 +96,15 @@ def test_many_processes_open_a_new_history_at_once(url: str) -> None:
 
 def test_rows_cannot_be_changed_or_deleted(store: Store) -> None:
     fill(store)
+    store.append_reading(READING)
     for statement in (
         "UPDATE measurement SET value = 0",
         "UPDATE block SET status = 'noisy'",
         "DELETE FROM measurement",
         "DELETE FROM session",
         "DELETE FROM series WHERE test = 'point-query'",
+        "UPDATE reading SET verdict = 'usual'",
+        "DELETE FROM reading",
     ):
         with pytest.raises(DBAPIError, match="append-only"), writing(store.engine) as connection:
             connection.execute(text(statement))

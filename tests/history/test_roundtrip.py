@@ -13,11 +13,11 @@ from history.exporters import write
 from history.importing import import_file
 from history.interchange import line_of_record, read_record
 from history.maintenance import verify
-from history.model import Block, Measurement, Run, Session
+from history.model import Block, Measurement, Reading, Run, Session
 from history.records import digest, pack, unpack
 from history.store import Store
 from tests.history.postgres import Cluster
-from tests.history.values import BLOCKS, DAY, JSON, RUNS, SESSION, SESSIONS, block, run
+from tests.history.values import BLOCKS, DAY, JSON, READING, READINGS, RUNS, SESSION, SESSIONS, block, run
 
 #: The store is new for every example where that is cheap; PostgreSQL gets fewer examples.
 SQLITE = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -40,6 +40,22 @@ def test_sqlite_gives_back_what_it_got(session: Session, one: Run, of: Block) ->
         assert verify(store).problems == ()
 
 
+@SQLITE
+@given(READINGS)
+def test_sqlite_gives_back_a_reading(reading: Reading) -> None:
+    with Store.open("sqlite://") as store:
+        assert store.append_reading(reading) and not store.append_reading(reading)
+        assert store.readings() == [reading] and verify(store).problems == ()
+
+
+@POSTGRES
+@given(READINGS)
+def test_postgresql_gives_back_a_reading(cluster: Cluster, reading: Reading) -> None:
+    with Store.open(cluster.new_url()) as store:
+        assert store.append_reading(reading) and not store.append_reading(reading)
+        assert store.readings() == [reading] and verify(store).problems == ()
+
+
 @POSTGRES
 @given(SESSIONS, RUNS, BLOCKS)
 def test_postgresql_gives_back_what_it_got(cluster: Cluster, session: Session, one: Run, of: Block) -> None:
@@ -48,8 +64,8 @@ def test_postgresql_gives_back_what_it_got(cluster: Cluster, session: Session, o
         assert verify(store).problems == ()
 
 
-@given(st.one_of(SESSIONS, RUNS, BLOCKS))
-def test_a_line_gives_back_its_record(record: Session | Run | Block) -> None:
+@given(st.one_of(SESSIONS, RUNS, BLOCKS, READINGS))
+def test_a_line_gives_back_its_record(record: Session | Run | Block | Reading) -> None:
     assert read_record(line_of_record(record).encode()) == record
 
 
@@ -71,10 +87,12 @@ def test_numbers_survive_exactly(store: Store, tmp_path: Path, value: float) -> 
     store.append_session(SESSION)
     store.append_run(run("17.1"))
     store.append_block(block(run("17.1"), value))
+    store.append_reading(READING.model_copy(update={"cpu_ms": abs(value)}))
     write(store, "jsonl", tmp_path / "out.jsonl.gz", {})
     with Store.open(f"sqlite:///{tmp_path}/other.db") as other:
         assert import_file(other, tmp_path / "out.jsonl.gz").stored
         assert list(other.series()) == list(store.series())
+        assert other.readings() == store.readings() != []
     (series,) = store.series()
     assert series.points[0].values[0].value == value
 

@@ -11,6 +11,7 @@ from history.model import (
     Fingerprint,
     FunctionCost,
     Measurement,
+    Reading,
     Release,
     Run,
     Session,
@@ -42,6 +43,19 @@ def block(of: Run, value: float, number: int = 1, **values: object) -> Block:
     known = {"number": number, "started": DAY, "ended": DAY + timedelta(minutes=1), "measurements": (one,)}
     return Block.model_validate({"id": f"{of.id}/{number}", "run_id": of.id} | known | values)
 
+
+READING = Reading(
+    host="bee",
+    at=DAY - timedelta(minutes=1),
+    session_id="s",
+    phase="before",
+    cpu_ms=100.5,
+    memory_ms=50.0,
+    sync_ms=1.0,
+    verdict="differs",
+    reasons=("CPU: 100.5 ms, usually 90.0 (+12 %)",),
+    quarantine=True,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
 NAMES = TEXTS.filter(lambda text: 0 < len(text.encode()) <= 200)
@@ -96,6 +110,22 @@ RUNS = st.builds(
     lane=st.sampled_from(["time", "instructions"]),
     options=TEXTS,
     bundle=st.dictionaries(TEXTS, JSON, max_size=3),
+)
+
+
+TIMES = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+READINGS = st.builds(
+    Reading,
+    host=NAMES,
+    at=MOMENTS,
+    session_id=TEXTS,
+    phase=st.sampled_from(["before", "after"]),
+    cpu_ms=TIMES,
+    memory_ms=TIMES,
+    sync_ms=TIMES,
+    verdict=st.sampled_from(["learning", "usual", "differs"]),
+    reasons=st.lists(TEXTS, max_size=3).map(tuple),
+    quarantine=st.booleans(),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from history.errors import InvalidRecord
-from history.model import Block, FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
+from history.model import Block, FindingEvent, Fingerprint, IssueLink, Measurement, Reading, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.history_branch import BRANCH, HistoryBranch, repository_of
 
@@ -45,6 +45,12 @@ def add_night(store: Store, name: str, day: int = 0, blocks: int = 2) -> None:
                 samples={"scan": {"qps": (1.0, 2.5)}},
             )
         )  # fmt: skip
+    store.append_reading(
+        Reading(
+            host="bee", at=started, session_id=name, phase="before", cpu_ms=100.0 + day, memory_ms=1.0, sync_ms=1.0,
+            verdict="usual",
+        )
+    )  # fmt: skip
     store.append_event(FindingEvent(key=f"postgres/17/17.{day}/regression", event="filed", at=started))
     store.append_link(IssueLink(key=f"postgres/17/17.{day}/regression", tracker="github:o/r", number=day + 1))
 
@@ -56,6 +62,7 @@ def contents(store: Store) -> dict[str, object]:
         "events": sorted(store.events(), key=lambda event: event.at),
         "links": sorted(store.links(), key=lambda link: link.number),
         "releases": store.releases(),
+        "readings": store.readings(),
     }
 
 
@@ -66,7 +73,8 @@ def test_what_one_machine_pushes_another_pulls_unchanged(tmp_path: Path, remote:
         pushed = HistoryBranch(remote, tmp_path / "a").push(one)
         assert pushed.commit
         pulled = HistoryBranch(remote, tmp_path / "b").pull(other)
-        assert pulled.imported == {"session": 2, "run": 2, "block": 4, "event": 2, "link": 2, "release": 2}
+        ran = {"session": 2, "run": 2, "block": 4, "reading": 2}
+        assert pulled.imported == {**ran, "event": 2, "link": 2, "release": 2}
         assert contents(other) == contents(one)
         assert HistoryBranch(remote, tmp_path / "b").push(other).commit == "", "nothing new, nothing committed"
     tree = subprocess.run(
@@ -74,7 +82,7 @@ def test_what_one_machine_pushes_another_pulls_unchanged(tmp_path: Path, remote:
     ).stdout.split()
     assert tree == [
         "outcomes/2026-11.jsonl", "outcomes/2026-12.jsonl", "outcomes/links.jsonl", "outcomes/releases.jsonl",
-        "runs/2026-11/night-1.jsonl", "runs/2026-12/night_2.jsonl",
+        "readings/2026-11.jsonl", "readings/2026-12.jsonl", "runs/2026-11/night-1.jsonl", "runs/2026-12/night_2.jsonl",
     ]  # fmt: skip
 
 

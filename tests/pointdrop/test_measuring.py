@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from history.model import Release
+from history.model import Reading, Release
 from history.spool import Spool, spooled
 from history.store import Store
 from pointdrop.jobs import measuring
 from pointdrop.jobs.measuring import Bench, Measured, begin, measure_all, unfinished
 from pointdrop.jobs.picks import Work
-from runners.canary import Quarantine
+from runners.canary import Canary, Quarantine, Times
 from runners.sessions import Outcome
 from runners.settings import load_plan
 from tests.history.values import SESSION, block, run
@@ -54,6 +55,31 @@ def test_a_host_in_quarantine_measures_no_time_but_may_count(
         measuring._run(bench, begun, measured, None)
     assert len(called) == runs and unfinished(tmp_path) == []
     assert any("doctor --clear" in text for text in measured.incomplete) == (runs == 0)
+
+
+def test_what_the_canary_took_is_in_the_history_and_in_the_upload(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and after the session; the reading that puts the host into quarantine, too."""
+    times = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
+    uploaded: list[Reading] = []
+    bench, begun = prepared(tmp_path, configs, "quick")
+    bench = replace(bench, keep_reading=uploaded.append)
+    host = Canary(tmp_path, read=lambda folder: times, pause_s=0)
+    monkeypatch.setattr(Bench, "canary", host)
+    monkeypatch.setattr(measuring, "run_session", lambda *plan, **options: Outcome(planned=0))
+    with bench.store as store:
+        for _ in range(3):
+            measuring._run(bench, begun, Measured(), None)
+        assert [one.phase for one in store.readings()] == ["before", "after"] * 3
+        assert {one.session_id for one in store.readings()} == {begun.id}
+        monkeypatch.setattr(Bench, "canary", replace(host, read=lambda folder: times._replace(cpu_ms=200.0)))
+        measured = Measured()
+        measuring._run(bench, begun, measured, None)
+        measuring._run(bench, begun, measured, None)
+        assert [one.quarantine for one in store.readings()[6:]] == [False, False, True]
+        assert "CPU: 200.0 ms, usually 100.0 (+100 %)" in measured.incomplete[0] and len(measured.incomplete) == 2
+        assert uploaded == store.readings()
 
 
 def test_what_was_kept_on_disk_comes_in_before_anything_is_measured(tmp_path: Path, configs: Path) -> None:

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
-from runners.canary import Canary, Reading, differences
+from runners.canary import Canary, Checked, Times, differences
 from runners.canary.judging import FEWEST_READINGS, MOST_READINGS
 from runners.canary.work import work
 
-USUAL = Reading(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
+USUAL = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
 
 
-def reader(readings: list[Reading]) -> Callable[[Path], Reading]:
+def reader(readings: list[Times]) -> Callable[[Path], Times]:
     """Gives these, one after the other, then USUAL."""
-    left: Iterator[Reading] = iter(readings)
+    left: Iterator[Times] = iter(readings)
     return lambda folder: next(left, USUAL)
 
 
-def canary(state: Path, *readings: Reading, usual: int = FEWEST_READINGS) -> Canary:
+def canary(state: Path, *readings: Times, usual: int = FEWEST_READINGS) -> Canary:
     """A host that took as long as usual so many times."""
     for _ in range(usual):
-        Canary(state, read=reader([]), pause_s=0).check("before")
+        Canary(state, read=reader([]), pause_s=0).check("before", "7")
     return Canary(state, read=reader(list(readings)), pause_s=0)
 
 
@@ -61,37 +61,53 @@ def test_a_host_that_was_never_steady_is_given_room() -> None:
 
 @given(st.lists(st.floats(0.001, 1e6), min_size=FEWEST_READINGS, max_size=60))
 def test_the_usual_itself_never_differs(times: list[float]) -> None:
-    before = [Reading(value, value, value) for value in times]
+    before = [Times(value, value, value) for value in times]
     middle = sorted(times[-MOST_READINGS:])[len(times[-MOST_READINGS:]) // 2]
     if len(times[-MOST_READINGS:]) % 2:
-        assert differences(Reading(middle, middle, middle), before) == ()
+        assert differences(Times(middle, middle, middle), before) == ()
 
 
 def test_a_host_that_differs_each_time_may_not_measure_until_cleared(tmp_path: Path) -> None:
     slow = USUAL._replace(cpu_ms=150.0)
     host = canary(tmp_path, slow, slow, slow)
-    found = host.check("after the session 7")
+    found = host.check("after", "7").quarantine
     assert found is not None and found.when == "after the session 7"
     assert "CPU: 150.0 ms, usually 100.0 (+50 %)" in str(found) and "pointdrop doctor --clear" in str(found)
-    assert len(host.readings()) == FEWEST_READINGS, "a sick host does not become the usual"
-    again = Canary(tmp_path, read=reader([USUAL]), pause_s=0).check("before the session 8")
-    assert again == found, "it stays out, however well it does now"
-    assert host.clear() and host.quarantine() is None and host.readings() == []
+    assert len(host.usual()) == FEWEST_READINGS, "a sick host does not become the usual"
+    again = Canary(tmp_path, read=reader([USUAL]), pause_s=0).check("before", "8")
+    assert again == Checked((), found), "it stays out, however well it does now"
+    assert host.clear() and host.quarantine() is None and host.usual() == []
     assert not host.clear()
+
+
+def test_every_reading_is_given_with_host_phase_and_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTDROP_HOST", "bee")
+    slow = USUAL._replace(cpu_ms=150.0)
+    (first,) = Canary(tmp_path, read=reader([]), pause_s=0).check("before", "6").readings
+    assert (first.host, first.session_id, first.phase, first.verdict) == ("bee", "6", "before", "learning")
+    found = canary(tmp_path, slow, slow, slow).check("after", "7")
+    assert [(one.verdict, one.quarantine) for one in found.readings] == [("differs", False)] * 2 + [("differs", True)]
+    assert found.readings[-1].reasons == found.quarantine.reasons if found.quarantine else False
 
 
 def test_one_bad_moment_is_forgiven(tmp_path: Path) -> None:
     host = canary(tmp_path, USUAL._replace(cpu_ms=150.0), USUAL._replace(memory_ms=90.0), USUAL)
-    assert host.check("before") is None
-    assert len(host.readings()) == FEWEST_READINGS + 1
+    checked = host.check("before", "7")
+    assert [(one.verdict, one.cpu_ms, one.quarantine) for one in checked.readings] == [
+        ("differs", 150.0, False),
+        ("differs", 100.0, False),
+        ("usual", 100.0, False),
+    ]
+    assert checked.quarantine is None
+    assert len(host.usual()) == FEWEST_READINGS + 1
 
 
 def test_readings_are_kept_up_to_a_number_and_a_cut_off_line_is_left_out(tmp_path: Path) -> None:
     host = canary(tmp_path, usual=MOST_READINGS + 3)
-    assert len(host.readings()) == MOST_READINGS
+    assert len(host.usual()) == MOST_READINGS
     file = tmp_path / "canary" / "readings.jsonl"
     file.write_text(file.read_text() + '{"cpu_ms": 10')
-    assert len(host.readings()) == MOST_READINGS
+    assert len(host.usual()) == MOST_READINGS
 
 
 def test_nothing_is_learnt_while_somebody_else_measures(tmp_path: Path) -> None:
@@ -99,8 +115,8 @@ def test_nothing_is_learnt_while_somebody_else_measures(tmp_path: Path) -> None:
     canary(tmp_path)
     host = Canary(tmp_path, lock=tmp_path / "lock", read=reader([slow] * 3), pause_s=0)
     with FileLock(tmp_path / "lock"):
-        assert host.check("before") is None
-    assert host.check("before") is not None
+        assert host.check("before", "7") == Checked()
+    assert host.check("before", "7").quarantine is not None
 
 
 def test_a_quarantine_that_cannot_be_read_is_one(tmp_path: Path) -> None:
@@ -116,7 +132,7 @@ def test_the_work_takes_time(tmp_path: Path) -> None:
 
 def test_doctor_refuses_a_host_in_quarantine_and_clears_it(tmp_path: Path) -> None:
     slow = USUAL._replace(cpu_ms=150.0)
-    canary(tmp_path, slow, slow, slow).check("after the session 7")
+    canary(tmp_path, slow, slow, slow).check("after", "7")
     environment = {"POINTDROP_STATE": str(tmp_path), "COLUMNS": "200"}
     done = CliRunner().invoke(app, ["doctor", "--format", "json"], env=environment)
     assert done.exit_code == 4 and "in quarantine since" in done.output

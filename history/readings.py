@@ -1,0 +1,55 @@
+"""Readings of the machine canary into the store and back: what a host took for a fixed piece of work, and when.
+
+Same habits as `history.writing`: an open transaction, one value, True when it was new. A reading has no id of its
+own that others name; the same reading again is nothing new. A history without any is as good as one with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, select
+
+from history import schema
+from history.model import Reading
+from history.records import digest, text_of
+from history.writing import Known, insert_new, shared_key, stamp
+
+PLAIN = ("at", "session_id", "phase", "cpu_ms", "memory_ms", "sync_ms", "verdict", "quarantine")
+
+
+def append_reading(connection: Connection, known: Known, reading: Reading) -> bool:
+    """One reading, with its host."""
+    row = {
+        "host_pk": shared_key(connection, known, schema.host, {"name": reading.host}),
+        **reading.model_dump(include=set(PLAIN)),
+        "reasons": text_of(reading.reasons),
+        "digest": digest(reading),
+        **stamp(connection, known),
+    }
+    return insert_new(connection, schema.reading, row) is not None
+
+
+def _stored(connection: Connection) -> Iterator[tuple[Reading, str]]:
+    """Readings by time, then host, each with the digest it was written with."""
+    table, host = schema.reading.c, schema.host.c
+    columns = [table[name] for name in (*PLAIN, "reasons", "digest")]
+    query = (
+        select(host.name, *columns).join_from(schema.reading, schema.host).order_by(table.at, host.name, table.digest)
+    )
+    for name, *plain, reasons, written in connection.execute(query):
+        values = dict(zip(PLAIN, plain, strict=True))
+        yield Reading(host=name, **values, reasons=tuple(json.loads(reasons))), written
+
+
+def readings(connection: Connection) -> list[Reading]:
+    """All of them, by time, then host."""
+    return [one for one, _ in _stored(connection)]
+
+
+def problems(connection: Connection) -> Iterator[str]:
+    """A sentence for each reading that is not what was written."""
+    for one, written in _stored(connection):
+        if digest(one) != written:
+            yield f"reading {one.id} is not what was written; restore it from a backup"
