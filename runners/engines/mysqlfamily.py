@@ -14,6 +14,7 @@ import pymysql
 
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
 from runners.engines.errors import EngineError, ServerDied
+from runners.engines.libraries import provide_renamed
 from runners.engines.server import NotReady
 from runners.settings.dbms import ConfigNotRunnable, UnknownOption, release_numbers
 
@@ -133,10 +134,13 @@ class MySQLFamily(Engine):
 
     def _environment(self) -> dict[str, str]:
         """Archives bring some libraries in `lib` or `libs`; a private loader has its own path to them."""
+        if self.installed.command(self._server_program())[0] != str(self.installed.program(*self.programs)):
+            return {}
         prefix = self.installed.prefix
         folders = [path for path in (prefix / "libs", prefix / "lib", prefix) if list(path.glob("*.so*"))]
-        private = self.installed.command(self._server_program())[0] != str(self.installed.program(*self.programs))
-        return {} if private or not folders else {"LD_LIBRARY_PATH": ":".join(map(str, folders))}
+        if renamed := provide_renamed(self.directory / "renamed"):
+            folders.append(renamed)
+        return {"LD_LIBRARY_PATH": ":".join(map(str, folders))} if folders else {}
 
     def _server_program(self) -> str:
         return self.installed.program(*self.programs).name

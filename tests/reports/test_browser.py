@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-CHROMIUM = "/usr/bin/chromium"
+#: What `.ci/system-packages test` installs has one of these names, by system.
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -64,7 +66,7 @@ def address(built: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    assert Path(CHROMIUM).is_file(), "chromium is missing; run .ci/system-packages test"
+    assert CHROMIUM, "chromium is missing; run .ci/system-packages test"
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened
