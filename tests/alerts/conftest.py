@@ -191,11 +191,11 @@ def emulate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(200):
+    for _ in range(1000):
         if process.poll() is not None:
             break
         try:

@@ -117,7 +117,7 @@ def test_two_publishers_at_once_leave_one_issue(
             found = super().look_again()
             if not getattr(self, "waited", False):
                 self.waited = True
-                barrier.wait(timeout=20)
+                barrier.wait(timeout=120)
             return found
 
     def publish(other: Store) -> None:
