@@ -13,7 +13,7 @@ from math import log
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from history.keys import issue_key
-from history.model import Block, Finding, FindingEvent, FindingKind, IssueLink, Run, Series, Session
+from history.model import Block, Finding, FindingEvent, FindingKind, IssueLink, Reading, Run, Series, Session
 from reports.addresses import LineKey
 from reports.details import Details
 from reports.views import VIEWS
@@ -58,6 +58,8 @@ class Snapshot:
     links: Mapping[str, tuple[IssueLink, ...]] = field(default_factory=dict)
     ran: tuple[Ran, ...] = ()
     """By start of session, newest first, then by release."""
+    readings: tuple[Reading, ...] = ()
+    """Of the machine canary, oldest first."""
     details: Details | None = None
     """Reads what is too large to hold; None in a snapshot that was not read from a store."""
 
@@ -160,5 +162,6 @@ def read(store: Store) -> Snapshot:
         events=by_key(store.events()),
         links=by_key(sorted(store.links(), key=lambda one: (one.tracker, one.number))),
         ran=newest_first(rows),
+        readings=tuple(store.readings()),
         details=Details(store),
     )

@@ -120,7 +120,7 @@ def units(snapshot: Snapshot, settings: ReportSettings) -> Iterator[Unit]:
     yield _page(
         "environment.html",
         "environment.html",
-        digests.ran,
+        digest(digests.ran, *(one.model_dump_json() for one in snapshot.readings)),
         settings,
         lambda: environment_context(snapshot, settings.annotations),
     )

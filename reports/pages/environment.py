@@ -1,4 +1,4 @@
-"""The environment log: what measured, and where its fingerprint changed. Pure."""
+"""The environment log: what measured, where its fingerprint changed, and what its canary said. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from history.model import Session
 from reports.annotations import Annotation
+from reports.pages.canary import host_readings
 from reports.pages.overview import session_rows
 from reports.snapshot import Snapshot
 
@@ -57,6 +58,7 @@ def environment_context(snapshot: Snapshot, annotations: tuple[Annotation, ...])
     return {
         "hosts": [hosts[name] for name in sorted(hosts)],
         "epochs": [one for one in reversed(stretches) if one["changes"]],
+        "canaries": host_readings(snapshot.readings),
         "sessions": session_rows(snapshot, MAX_SESSIONS),
         "remarks": [one for one in annotations if one.host],
     }

@@ -24,6 +24,7 @@ from history.model import (
     Metric,
     Move,
     PlanChange,
+    Reading,
     Release,
     Run,
     SeriesKey,
@@ -230,6 +231,24 @@ def _findings() -> list[Finding]:
     return found
 
 
+def readings(host: str = "bee-1") -> list[Reading]:
+    """A host that learns, is steady, has a bad moment, and ends in quarantine; another that is well again."""
+    cpu = [100.0] * 8 + [104.9, 130.0, 100.2, 131.0, 132.0, 133.0]
+    verdicts = ["learning"] * 5 + ["usual"] * 4 + ["differs", "usual"] + ["differs"] * 3
+    found = [
+        Reading.model_validate(
+            {
+                "host": host, "at": START + timedelta(hours=at), "session_id": f"s-{at // 2}", "cpu_ms": value,
+                "phase": "after" if at % 2 else "before", "memory_ms": 50.0, "sync_ms": 1.25, "verdict": verdict,
+                "reasons": ("CPU: usually 100.0",) if verdict == "differs" else (), "quarantine": at == len(cpu) - 1,
+            }
+        )
+        for at, (value, verdict) in enumerate(zip(cpu, verdicts, strict=True))
+    ]  # fmt: skip
+    again = found[0].model_copy(update={"host": f"{host}-well", "at": START + timedelta(days=9)})
+    return [*found, found[-1].model_copy(update={"host": f"{host}-well"}), again]
+
+
 def fill(store: Store, seed: int = 1) -> None:
     """The whole history, findings included."""
     writer = Writer(store, seed)
@@ -262,14 +281,16 @@ def fill(store: Store, seed: int = 1) -> None:
     store.append_event(FindingEvent(key=key, event="detected", at=START + timedelta(days=8)))
     store.append_event(FindingEvent(key=key, event="filed", at=START + timedelta(days=8, minutes=1)))
     store.append_link(IssueLink(key=key, tracker="github:me/db", number=12, url="https://github.com/me/db/issues/12"))
+    for reading in readings():
+        store.append_reading(reading)
 
 
 def copy(source: Store, target: Store, shuffle: random.Random | None = None) -> None:
     """Append everything of one history to another, in the same or any order of arrival."""
     sessions, runs = source.sessions(), source.runs()
     blocks = [block for run in runs for block in source.blocks(run.id)]
-    findings = source.findings()
-    for rows in (sessions, runs, blocks, findings):
+    findings, taken = source.findings(), source.readings()
+    for rows in (sessions, runs, blocks, findings, taken):
         if shuffle:
             shuffle.shuffle(rows)  # type: ignore[arg-type]
     for session in sessions:
@@ -283,6 +304,8 @@ def copy(source: Store, target: Store, shuffle: random.Random | None = None) -> 
         target.append_event(event)
     for link in source.links():
         target.append_link(link)
+    for reading in taken:
+        target.append_reading(reading)
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ from reports.pages.brief import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
 from reports.snapshot import Snapshot, finding_order
 
-from .conftest import START, Writer, copy
+from .conftest import START, Writer, copy, readings
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
@@ -297,12 +297,38 @@ def test_hostile_names_stay_text(settings: ReportSettings, tmp_path: Path) -> No
             writer.run(session, release, HOSTILE, "insert", lambda rng, measured=measured: measured, failed=1)
         gone = f"{HOSTILE}/regression"
         store.append_event(FindingEvent(key=gone, event=HOSTILE, at=START, actor=HOSTILE))
+        for reading in readings(HOSTILE):
+            store.append_reading(reading.model_copy(update={"session_id": HOSTILE, "reasons": (HOSTILE,)}))
         build(store, tmp_path / "hostile", settings)
     check_pages(tmp_path / "hostile")
     for name, text in pages(tmp_path / "hostile"):
         assert HOSTILE not in text, name
     ET.parse(tmp_path / "hostile/feed.xml")
     assert all(path.is_relative_to(tmp_path / "hostile") for path in (tmp_path / "hostile").rglob("*"))
+
+
+def test_the_canary_of_each_host_is_in_the_environment_log(
+    built: Path, store: Store, site: Path, settings: ReportSettings
+) -> None:
+    """Each reading with its verdict; a host is in quarantine while its newest reading says so."""
+    text = (built / "environment.html").read_text(encoding="utf-8")
+    bee, well = text.split('id="canary"')[1].split("<h3>")[1:3]
+    assert "in quarantine since 2026-11-01 16:00" in bee and "in quarantine since" not in well
+    rows = re.findall(r'<tr><th scope="row">.*?</tr>', bee)
+    assert len(rows) == 14 and ">133.0<" in rows[0] and "differs: quarantine" in rows[0] and "usually 100.0" in rows[0]
+    assert bee.count("differs: quarantine") == 1 and bee.count("<polyline") == 3
+    before = files(site)
+    store.append_reading(readings()[-1].model_copy(update={"at": START + timedelta(days=10)}))
+    build(store, site, settings)
+    changed = {name for name, content in files(site).items() if before.get(name) != content}
+    assert changed == {"environment.html", ".pointdrop-site.json"}
+
+
+def test_a_history_without_readings_says_nothing_of_a_canary(settings: ReportSettings, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'history.db'}") as plain:
+        Writer(plain, 1).session("s-1", "local", 0)
+        build(plain, tmp_path / "site", settings)
+    assert "canary" not in (tmp_path / "site/environment.html").read_text(encoding="utf-8")
 
 
 def test_the_feed_is_atom_and_links_to_the_pages(history: Store, built: Path) -> None:
