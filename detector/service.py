@@ -32,7 +32,7 @@ def missed(finding: Finding, series: Iterable[Series]) -> dict[str, str]:
         if key.metric in (REACHED, PROMISED):
             for point in one.points:
                 if point.version == finding.release:
-                    level = float(np.median([block.value for block in point.values]))
+                    level = float(np.median(point.numbers))
                     rates.setdefault(place, {})[key.metric] = level
     found = {}
     for (server, config, _, test), known in sorted(rates.items()):

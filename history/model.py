@@ -15,10 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal, NamedTuple
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, overload
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter
 
 RUN_SCHEMA = "pointdrop.run/1"
 
@@ -229,13 +231,70 @@ class BlockValue(NamedTuple):
     """Digest of the host's fingerprint when the block ran."""
 
 
+class BlockValues(Sequence[BlockValue]):
+    """BlockValue by BlockValue, made when asked for, over columns that the series of a line share.
+
+    >>> BlockValues((1.5, 2.5), (("b1", "b2"), ("s", "s"), ("bee", "bee"), ("e", "e")))[1]
+    BlockValue(value=2.5, block_id='b2', session_id='s', host='bee', epoch='e')
+    """
+
+    __slots__ = ("names", "numbers")
+
+    def __init__(self, numbers: tuple[float, ...], names: tuple[tuple[str, ...], ...]) -> None:
+        """`names`: blocks, sessions, hosts and epochs, each in the order of `numbers`."""
+        self.numbers = numbers
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[BlockValue]:
+        return map(_block_value, zip(self.numbers, *self.names, strict=True))
+
+    @overload
+    def __getitem__(self, at: int) -> BlockValue: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[BlockValue, ...]: ...
+    def __getitem__(self, at: int | slice) -> BlockValue | tuple[BlockValue, ...]:
+        if isinstance(at, slice):
+            return tuple(self)[at]
+        return _block_value((self.numbers[at], *(column[at] for column in self.names)))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, BlockValues | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+#: A BlockValue from its fields, at half the price of naming them.
+_block_value: Callable[[tuple[Any, ...]], BlockValue] = partial(tuple.__new__, BlockValue)
+
+
+def _checked_values(values: Any) -> tuple[BlockValue, ...]:
+    return _BLOCK_VALUES.validate_python(tuple(values) if isinstance(values, BlockValues) else values)
+
+
+_BLOCK_VALUES: TypeAdapter[tuple[BlockValue, ...]] = TypeAdapter(tuple[BlockValue, ...])
+
+
 class Point(Row):
     """All blocks of one release in one series; `position` counts the line's releases from 0."""
 
     version: Name
     position: int
-    values: tuple[BlockValue, ...]
+    values: Annotated[Sequence[BlockValue], PlainValidator(_checked_values), PlainSerializer(tuple)]
+    """A tuple, or from the store BlockValues."""
     released: date | None = None
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The values alone."""
+        held = self.values
+        return held.numbers if isinstance(held, BlockValues) else tuple([one.value for one in held])
 
 
 class Series(Row):

@@ -50,7 +50,7 @@ def release_noise(series: Series) -> float | None:
 def block_noise(series: Series) -> float | None:
     scatter, degrees = 0.0, 0
     for point in series.points:
-        values = [block.value for block in point.values]
+        values = point.numbers
         if len(values) > 1 and min(values) > 0:
             logs = [math.log(value) for value in values]
             mean = math.fsum(logs) / len(logs)

@@ -70,9 +70,7 @@ def colour_step(ratio: float, better: Better, smallest_pct: float = DEFAULT_SMAL
 
 def level(point: Point) -> float:
     """A release's value in a series: the median of its blocks, which one bad block does not move."""
-    if len(point.values) == 1:
-        return point.values[0].value
-    return statistics.median([block.value for block in point.values])
+    return statistics.median(point.numbers)
 
 
 def levels(series: Series) -> dict[str, float]:

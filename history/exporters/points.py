@@ -41,7 +41,7 @@ def level(point: Point) -> float:
 
     A single block is its own level, exactly.
     """
-    found = [block.value for block in point.values]
+    found = point.numbers
     if len(found) == 1:
         return found[0]
     return exp(fsum(map(log, found)) / len(found)) if min(found) > 0 else fsum(found) / len(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import timedelta
 
 import pytest
@@ -10,10 +11,12 @@ from pydantic import ValidationError
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import (
     Block,
+    BlockValue,
     FindingEvent,
     FunctionCost,
     IssueLink,
     Measurement,
+    Point,
     Release,
     Run,
     Series,
@@ -101,6 +104,12 @@ def test_series_are_like_those_made_by_hand(store: Store) -> None:
         again = Series.model_validate_json(one.model_dump_json())
         assert (again, repr(again), again.model_copy()) == (one, repr(one), one)
         point = one.points[0]
+        held, made = point.values, tuple(point.values)
+        assert isinstance(made[0], BlockValue)
+        assert (held, made, hash(held), repr(held)) == (made, held, hash(made), repr(made))
+        assert (held[0], held[-1], held[:1], len(held)) == (made[0], made[-1], made[:1], len(made))
+        assert point.numbers == again.points[0].numbers == tuple(value.value for value in made)
+        assert Point(**dict(point)) == point == pickle.loads(pickle.dumps(point))
         assert point.model_copy(update={"position": 7}).position == 7
         with pytest.raises(ValidationError):
             point.position = 7  # type: ignore[misc]
