@@ -42,7 +42,9 @@ def bench(
     history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
     listing: Annotated[
         bool,
-        typer.Option("--list", help="Measure nothing; print the work as JSON, a row a server, DBMS and line."),
+        typer.Option(
+            "--list", help="Measure nothing; print the work of one night as JSON, a row a server, DBMS and line."
+        ),
     ] = False,
     github_output: Annotated[
         Path | None, typer.Option(help="With --list: append `work` and `some` to this file of a workflow step.")
@@ -135,7 +137,12 @@ def _list(run: Bench, plan: Plan, servers: list[str], dbms: list[str], github_ou
 
     from pointdrop.jobs.listing import listing
 
-    rows = listing(run, plan, servers, dbms)
+    rows, later = listing(run, plan, servers, dbms)
+    if later:
+        typer.echo(
+            f"left for the nights after, since a night holds {plan.budget_minutes:.0f} minutes: {', '.join(later)}",
+            err=True,
+        )
     typer.echo(json.dumps(rows, indent=2))
     if github_output:
         append_output(github_output, rows)

@@ -29,7 +29,7 @@ MOST_SUSPECTS = 20
 MOST_BETWEEN = 4
 
 _TEXT = re.compile(
-    r"(?P<server>[\w.-]+)/(?P<dbms>\w+)/(?P<config>[\w.-]+)/(?P<benchmark>\w+)/(?P<lane>time|instructions)/"
+    r"(?P<server>[\w.-]+)/(?P<dbms>\w+)/(?P<config>[\w.-]+)/(?P<benchmark>[\w-]+)/(?P<lane>time|instructions)/"
     r"(?P<previous>[\w.+~-]+?)\.\.(?P<release>[\w.+~-]+)"
 )
 

@@ -6,6 +6,7 @@ job that was killed is finished by the next job before anything new is begun.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from history.model import Block, Phase, Reading, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.kept import bring_in
+from pointdrop.jobs.nights import SECONDS_A_MINUTE, begins, in_turn, left_out
 from pointdrop.jobs.picks import Work, pick, pick_named
 from runners.canary import Canary, Quarantine
 from runners.errors import RunnersError
@@ -25,8 +27,6 @@ from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
 from runners.sessions.session import HOST_LOCK
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
-
-SECONDS_A_MINUTE = 60.0
 
 
 class Begun(BaseModel):
@@ -111,7 +111,10 @@ class Bench:
 
 
 def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
-    """What `plan` wants measured on `server`, of the DBMS named (all when none is), after asking the sources."""
+    """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
+
+    The sources are asked what there is.
+    """
     work: list[Work] = []
     asked: set[str] = set()
     for measure in _measures(plan, dbms):
@@ -122,17 +125,19 @@ def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -
         for config in measure.configs:
             measured = bench.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
             work += pick(measure, config, runnable(bench, measure.dbms), measured)
-    return work
+    return in_turn(work)
 
 
 def named(bench: Bench, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
     """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
-    return [
-        work
-        for measure in _measures(plan, dbms)
-        for config in measure.configs
-        for work in pick_named(measure, config, runnable(bench, measure.dbms), versions)
-    ]
+    return in_turn(
+        [
+            work
+            for measure in _measures(plan, dbms)
+            for config in measure.configs
+            for work in pick_named(measure, config, runnable(bench, measure.dbms), versions)
+        ]
+    )
 
 
 def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
@@ -230,8 +235,10 @@ def measure_all(
 ) -> Measured:
     """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
 
-    A release that cannot be fetched or verified is left out and named in `incomplete`; the others are measured.
+    A release that cannot be fetched or verified, and work of which not even a block fits, is left out and named in
+    `incomplete`; the rest is measured.
     """
+    later: list[Work] = []
     measured = Measured(incomplete=bring_in(bench.store, bench.state, bench.say))
     started = time.monotonic()
 
@@ -244,6 +251,10 @@ def measure_all(
         bench.say(f"resuming the session {begun.id}")
         _run(bench, begun, measured, left())
     for item in work:
+        (wanted,) = estimates(bench, plan, server, [item], os.cpu_count() or 1)
+        if not begins(wanted, left()):
+            later.append(item)
+            continue
         candidates = _still_wanted(bench, item, server)
         fetched = _fetch(bench, (*candidates, item.control), measured)
         if item.control.version not in fetched:
@@ -252,6 +263,8 @@ def measure_all(
         if ready:
             item = Work(item.measure, item.config, item.line, ready, fetched[item.control.version], item.again)
             _run(bench, begin(plan, server, item, datetime.now(UTC)), measured, left())
+    if later and budget_minutes is not None:
+        measured.incomplete.append(left_out(later, budget_minutes))
     return measured
 
 

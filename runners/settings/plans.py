@@ -139,9 +139,18 @@ def adapted(
         change["blocks"] = blocks
     lane = load_profile(profile, configs).lane if profile else None
     kept = [one.model_copy(update=change) for one in plan.measure if lane in (None, one.lane)]
+    if tests:  # a plan may hold a benchmark that does not have them; when none has, the error below names them
+        kept = [one for one in kept if _offers(one, configs)] or kept
     if not kept:
         raise BadSettings(f"plan {plan.name}: nothing in it is of the {lane} lane, which profile {profile} is of")
     return _checked(plan.model_copy(update={"measure": tuple(kept)}), f"plan {plan.name}", configs)
+
+
+def _offers(measure: Measure, configs: Path) -> bool:
+    try:
+        return bool(load_benchmark(measure.benchmark, configs).select(measure.tests))
+    except BadSettings:
+        return False
 
 
 def _checked(plan: Plan, path: str, configs: Path) -> Plan:

@@ -148,7 +148,9 @@ names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)
 versions = st.from_regex(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}(rc[0-9])?", fullmatch=True)
 
 
-@given(names, names, versions, versions)
-def test_a_suspect_survives_being_written_down(server: str, config: str, previous: str, release: str) -> None:
-    suspect = Suspect(server, "postgres", config, "sysbench", "time", previous, release)
+@given(names, names, st.sampled_from(["sysbench", "insert", "insert-io"]), versions, versions)
+def test_a_suspect_survives_being_written_down(
+    server: str, config: str, benchmark: str, previous: str, release: str
+) -> None:
+    suspect = Suspect(server, "postgres", config, benchmark, "time", previous, release)
     assert Suspect.parse(str(suspect)) == suspect
