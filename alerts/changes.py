@@ -77,6 +77,8 @@ class World(NamedTuple):
     """Measured releases by (dbms, line), in order."""
     renamed: Mapping[str, str]
     """Keys of findings that an older key's issue answers for."""
+    unmeasurable: frozenset[str] = frozenset()
+    """Keys of subjects that nothing configured here can measure again."""
 
 
 def standing_in(world: World, key: str) -> Standing:

@@ -33,6 +33,11 @@ BISECT_ANSWER = (
     "Commits: `pointdrop bisect --repository`."
 )
 
+NOT_HERE = (
+    "Nothing that is configured here can measure this again; the end of the issue says what shows it on a machine of "
+    "your own."
+)
+
 _LINE = re.compile(r"/([a-z-]+)(?:[ \t]+(\S.*?))?[ \t]*")
 _SNOOZE = re.compile(r"(\d{1,3})(?:\s+releases?)?")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -103,8 +108,12 @@ def _own_lines(comment: str) -> list[str]:
     return kept
 
 
-def answer(command: Command, standing: Standing, permission: str, *, newest: str, summary: str) -> Answer:
-    """What to do for `command`. `newest` is the newest measured release, `summary` the state in words."""
+def answer(
+    command: Command, standing: Standing, permission: str, *, newest: str, summary: str, measurable: bool = True
+) -> Answer:
+    """What to do for `command`. `newest` is the newest measured release, `summary` the state in words; `measurable`,
+    whether anything configured here can measure it again.
+    """
     if permission not in WRITERS:
         return Answer("-1", f"/{command.name} needs write permission on this repository.")
     match command.name:
@@ -112,6 +121,8 @@ def answer(command: Command, standing: Standing, permission: str, *, newest: str
             return Answer("+1", summary)
         case "rerun" | "bisect" if standing.state not in OPEN and standing.state is not State.CLOSED:
             return Answer("confused", f"This is {standing.state.value}; there is nothing to measure.")
+        case "rerun" | "bisect" if not measurable:
+            return Answer("confused", NOT_HERE)
         case "snooze" if not newest:
             return Answer("confused", "This issue is about no line of releases; it cannot be snoozed.")
         case "rerun":

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from alerts.settings import Text
 from alerts.words import PRIMARY, headline
+from history.datasets import dataset_of
 from history.model import Finding, Move, Point, Row, Series, SeriesKey
 
 #: The field's columns, each with the metrics that fill it, best first; the Insert Benchmark's have names and units of
@@ -65,6 +66,8 @@ class Context(Row):
     """The largest changes first."""
     tables: tuple[OperationTable, ...] = ()
     instructions: tuple[OperationTable, ...] = ()
+    dataset: str = ""
+    """The published dataset that all results of the release come from, if they do."""
 
     @property
     def newest(self) -> str:
@@ -149,7 +152,22 @@ def context_of(finding: Finding, series: Iterable[Series], text: Text) -> Contex
         if INSTRUCTIONS in here:
             counted.setdefault(place[:3], []).append((place[3], here[INSTRUCTIONS]))
     instructions = (_table((*where, ""), columns, rows) for where, columns in counted.items())
-    return Context(releases=releases, moved=moved, tables=tuple(tables), instructions=tuple(filter(None, instructions)))
+    sessions = {
+        value.session_id
+        for one in kept
+        if one.key in keys
+        for point in one.points
+        if point.version == finding.release
+        for value in point.values
+    }
+    datasets = {dataset_of(session) for session in sessions}
+    return Context(
+        releases=releases,
+        moved=moved,
+        tables=tuple(tables),
+        instructions=tuple(filter(None, instructions)),
+        dataset=datasets.pop() if len(datasets) == 1 else "",
+    )
 
 
 def _place(key: SeriesKey) -> Place:

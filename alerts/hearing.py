@@ -80,7 +80,12 @@ def _one(
     else:
         newest = _newest(world, key)
         reply = answer(
-            wanted, standing, tracker.permission(comment.author), newest=newest, summary=summary_of(standing, newest)
+            wanted,
+            standing,
+            tracker.permission(comment.author),
+            newest=newest,
+            summary=summary_of(standing, newest),
+            measurable=key not in world.unmeasurable,
         )
     if event not in told:
         tracker.comment(issue.number, *comment_of(event, "answer", text=reply.text))

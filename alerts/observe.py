@@ -10,6 +10,7 @@ from alerts.changes import DIGEST, ENVIRONMENT, Change, World
 from alerts.context import Context, HasSeries, context_from
 from alerts.errors import IncompleteIssue, IssueGone
 from alerts.lifecycle import WAITING, State
+from alerts.measurable import Measurable, measured_here
 from alerts.notes import comment
 from alerts.recovery import recovery
 from alerts.render import render
@@ -42,9 +43,15 @@ class Observed(NamedTuple):
 
 
 def observe(
-    store: HasFindings, tracker: Tracker, settings: AlertSettings, now: datetime, more: Sequence[Issue] = ()
+    store: HasFindings,
+    tracker: Tracker,
+    settings: AlertSettings,
+    now: datetime,
+    more: Sequence[Issue] = (),
+    can: Measurable | None = None,
 ) -> Observed:
-    """Read everything a plan needs. `more` are issues found by another way than the label."""
+    """Read everything a plan needs. `more` are issues found by another way than the label, `can` what can be measured
+    here, everything if None."""
     listed = {issue.number: issue for issue in (*more, *tracker.issues())}
     issues, duplicates = duplicates_of(listed.values())
     findings = store.findings()
@@ -64,7 +71,7 @@ def observe(
             standing(standing(subject.key).where)
     gone = _fetch_missing(store, tracker, found, issues, standings)
     contexts = {subject.key: context_from(store, subject.finding, settings.text) for subject in found}
-    drafts, refused = _drafts(found, contexts, issues, standings, renamed, settings)
+    drafts, refused = _drafts(found, contexts, issues, standings, renamed, settings, can)
     back = {
         subject.key: recovery(subject.finding, findings, settings.recovery, settings.filing.tiers) for subject in found
     }
@@ -79,6 +86,7 @@ def observe(
         lines=frozenset((server, dbms, line) for dbms, line, server, _, _ in store.lines()),
         releases=_releases(found, contexts),
         renamed=renamed,
+        unmeasurable=frozenset(subject.key for subject in found if not measured_here(subject.finding, can)),
     )
     return Observed(world, duplicates, refused, tuple(f"{key}: {error}" for key, error in gone.items()))
 
@@ -190,6 +198,7 @@ def _drafts(
     standings: dict[str, Standing],
     renamed: dict[str, str],
     settings: AlertSettings,
+    can: Measurable | None,
 ) -> tuple[dict[str, Draft], tuple[str, ...]]:
     """The issue of every subject, and why some cannot be written."""
     drafts: dict[str, Draft] = {}
@@ -199,7 +208,7 @@ def _drafts(
         newer = (new for new, old in renamed.items() if old == subject.key)
         also = dict.fromkeys((*(issue.keys[1:] if issue else ()), *standings[subject.key].also, *newer))
         try:
-            drafts[subject.key] = render(subject, contexts[subject.key], settings, tuple(also))
+            drafts[subject.key] = render(subject, contexts[subject.key], settings, tuple(also), can)
         except IncompleteIssue as error:
             if subject.finding.tier in settings.filing.tiers:
                 refused.append(str(error))

@@ -8,15 +8,17 @@ least needed sections go first, whole, and the text says so.
 from __future__ import annotations
 
 import re
-import shlex
 from typing import NamedTuple
 
 from alerts.context import Context
 from alerts.errors import IncompleteIssue
 from alerts.marker import marker
+from alerts.measurable import Measurable, measured_here
+from alerts.repeat import repeat
 from alerts.safetext import Markdown, code, fenced
 from alerts.settings import AlertSettings
 from alerts.subject import Subject
+from alerts.suspects import suspect_range
 from alerts.tables import instruction_lines, operation_lines, sparkline_lines
 from alerts.templating import render_block, template
 from alerts.trackers import Draft
@@ -41,8 +43,6 @@ from history.model import Finding, GroupSummary
 BODY_BUDGET = 60_000
 #: Rows of the group table that are shown; a finding over 42 tests, 2 servers and 8 metrics has about 80.
 GROUP_ROWS = 60
-#: Tests named in the command that repeats the measurement.
-REPEAT_TESTS = 4
 
 
 def address(key: str) -> str:
@@ -69,8 +69,17 @@ def slug(key: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
 
 
-def render(subject: Subject, context: Context, settings: AlertSettings, also: tuple[str, ...] = ()) -> Draft:
-    """The issue for `subject`; `also` are older keys it answers for. IncompleteIssue names what is missing."""
+def render(
+    subject: Subject,
+    context: Context,
+    settings: AlertSettings,
+    also: tuple[str, ...] = (),
+    can: Measurable | None = None,
+) -> Draft:
+    """The issue for `subject`; `also` are older keys it answers for, `can` what can be measured, everything if None.
+
+    IncompleteIssue names what is missing.
+    """
     finding = subject.finding
     lead = headline(finding)
     missing = _missing(finding, context, lead)
@@ -83,14 +92,15 @@ def render(subject: Subject, context: Context, settings: AlertSettings, also: tu
         "groups": _group_rows(finding, lead)[:GROUP_ROWS],
         "sparklines": fenced(sparkline_lines(context.moved, context.releases, finding.release)),
         "evidence": finding.evidence,
-        "warnings": finding.warnings,
-        "suspects": _suspects(finding, settings),
+        "warnings": [_warning(finding, warning) for warning in finding.warnings],
+        "suspects": suspect_range(finding, settings),
         "functions": sorted(finding.functions, key=lambda f: (-abs(f.after - f.before), f.function, f.test))[
             : settings.text.functions
         ],
         "plans": finding.plans[: settings.text.plans],
         "beside": [group for other in subject.beside for group in other.groups if group.moved],
-        "repeat": _repeat(finding, lead, settings),
+        "repeat": repeat(finding, lead, context, settings, can),
+        "measurable": measured_here(finding, can),
         "links": _links(finding, settings),
     }
 
@@ -162,15 +172,15 @@ def _missing(finding: Finding, context: Context, lead: Headline | None) -> tuple
 
 
 def _group_rows(finding: Finding, lead: Headline) -> list[GroupSummary]:
-    """Groups that moved first, then by metric, the headline's first, then by how much."""
+    """By metric, the headline's first, then by how much. Of groups that did not move only the headline's are there."""
     return sorted(
-        finding.groups,
+        (group for group in finding.groups if group.moved or group.metric == lead.metric),
         key=lambda g: (
-            g.moved == 0,
             g.metric != lead.metric,
             metric_place(g.metric),
             g.metric,
             g.server,
+            g.moved == 0,
             -abs(g.median_pct),
             g.group,
         ),
@@ -187,9 +197,10 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     if lead.moved == 1:
         spread = f"{code(lead.worst_test)}, the only one of {count(lead.tests, 'test')} that moved {where}"
     else:
+        middle_of = "" if lead.apart else "median of those that moved, "
         spread = (
-            f"{'' if lead.apart else 'median of '}the {lead.moved} of {lead.tests} tests that moved {where}, "
-            f"most {code(lead.worst_test)} with {signed(lead.worst_pct)}"
+            f"{middle_of}{lead.moved} of {lead.tests} tests {where}; "
+            f"most in {code(lead.worst_test)}: {signed(lead.worst_pct)}"
         )
     new, old = code(f"{finding.dbms} {finding.release}"), code(finding.previous)
     if finding.kind == "environment":
@@ -213,73 +224,22 @@ def _second_sentence(finding: Finding, lead: Headline) -> Markdown:
     ]
     noise, mde = middle(m.noise_pct for m in told), middle(m.mde_pct for m in told)
     floor = (
-        f"between releases these tests vary by {percent(noise)} (one standard deviation), "
-        f"and a step of {percent(mde)} would have been seen"
+        f"From release to release these tests vary by {percent(noise)} (one standard deviation); "
+        f"a step of {percent(mde)} in one of them is found four times in five."
     )
     beside = beside_in_words(finding, lead)
-    if not beside:
-        return Markdown(f"{floor[0].upper()}{floor[1:]}.")
-    return Markdown(f"Also at this boundary: {_plain(beside)}; {floor}.")
+    return Markdown(f"Also at this boundary: {_plain(beside)}. {floor}" if beside else floor)
+
+
+def _warning(finding: Finding, warning: str) -> str:
+    """With the number of moves it is about."""
+    moves = sum(warning in move.warnings for move in finding.moves)
+    return f"{warning} ({moves} of {count(len(finding.moves), 'move')})" if moves else warning
 
 
 def _plain(text: str) -> str:
     """Our own words with a metric's name in them, which for a foreign metric is foreign text."""
     return text if re.fullmatch(r"[A-Za-z0-9 ,./%+−]*", text) else code(text)
-
-
-def _suspects(finding: Finding, settings: AlertSettings) -> Markdown:
-    """The range of releases that can hold the cause, and where its source is compared."""
-    text = (
-        f"{code(finding.previous)} is the last measured release at the old level, "
-        f"{code(finding.release)} the first at the new one"
-    )
-    if finding.kind == "drift":
-        text = (
-            f"Small steps in many releases between {code(finding.previous)} and {code(finding.release)} add up to it; "
-            "the lines above show where."
-        )
-    elif finding.unmeasured:
-        text += f"; not measured in between, and just as suspect: {listing([code(v) for v in finding.unmeasured])}."
-    else:
-        text += ", and no known release lies between them."
-    pattern = settings.links.source.get(finding.dbms)
-    versions = (finding.previous, finding.release)
-    # A foreign version in an address would be foreign text in Markdown: only digits and dots get a link.
-    if pattern and all(re.fullmatch(r"\d+(\.\d+)*", version) for version in versions):
-        address = pattern.format(
-            previous=versions[0],
-            release=versions[1],
-            previous_=versions[0].replace(".", "_"),
-            release_=versions[1].replace(".", "_"),
-        )
-        text += f" Source: <{address}>."
-    if finding.cause not in ("product", "plan"):
-        text += f" The likely cause is not the product's code: {code(finding.cause)}."
-    return Markdown(text)
-
-
-def _repeat(finding: Finding, lead: Headline, settings: AlertSettings) -> Markdown:
-    """The command, for the place where most tests moved."""
-    moves = sorted(
-        (m for m in finding.moves if m.key.metric == lead.metric and m.key.server == lead.server),
-        key=lambda m: (-abs(m.change_pct), m.key.id),
-    ) or list(finding.moves)
-    first = moves[0].key
-    tests = dict.fromkeys(
-        m.key.test for m in moves if (m.key.config, m.key.benchmark) == (first.config, first.benchmark)
-    )
-    values = {
-        "dbms": finding.dbms,
-        "previous": finding.previous,
-        "release": finding.release,
-        "server": first.server,
-        "config": first.config,
-        "benchmark": first.benchmark,
-        "lane": "instructions" if lead.metric == "insn/o" else "time",
-        "tests": ",".join(list(tests)[:REPEAT_TESTS]),
-    }
-    words = settings.links.repeat.split()
-    return fenced([" ".join(shlex.quote(word.format_map(values)) for word in words)], "sh")
 
 
 def _links(finding: Finding, settings: AlertSettings) -> Markdown:

@@ -19,6 +19,7 @@ from alerts.changes import Change, carried
 from alerts.errors import IssueGone, TrackerUnavailable
 from alerts.hearing import Heard, hear
 from alerts.marker import with_notes
+from alerts.measurable import Measurable
 from alerts.notify import notify
 from alerts.observe import HasFindings, Observed, duplicates_of, observe
 from alerts.plan import plan_changes
@@ -64,9 +65,15 @@ class SyncReport(Row):
         return not (self.refused or self.failed)
 
 
-def preview(store: HasFindings, tracker: Tracker, settings: AlertSettings, now: datetime | None = None) -> list[Change]:
+def preview(
+    store: HasFindings,
+    tracker: Tracker,
+    settings: AlertSettings,
+    now: datetime | None = None,
+    can: Measurable | None = None,
+) -> list[Change]:
     """The changes a sync would make; nothing is written anywhere."""
-    observed = observe(store, tracker, settings, now or datetime.now(UTC))
+    observed = observe(store, tracker, settings, now or datetime.now(UTC), can=can)
     return [*observed.duplicates, *plan_changes(observed.world, settings)]
 
 
@@ -77,22 +84,24 @@ def sync(
     *,
     now: datetime | None = None,
     environment: Mapping[str, str] | None = None,
+    can: Measurable | None = None,
 ) -> SyncReport:
     """File, edit, comment, close and re-open until tracker and findings agree; then tell the webhooks.
 
     Failures of single changes are reported, not raised; TrackerRefused (no permission, no such repository) is raised,
-    since nothing would work. `environment` holds the addresses and keys of webhooks, by default this process's.
+    since nothing would work. `environment` holds the addresses and keys of webhooks, by default this process's;
+    `can` says what can be measured again, everything if None.
     """
     now = now or datetime.now(UTC)
     log = _Log(store, tracker, now)
-    observed = observe(store, tracker, settings, now)
+    observed = observe(store, tracker, settings, now, can=can)
     heard, failed = _listen(observed, tracker, settings, log)
     if heard:
-        observed = observe(store, tracker, settings, now)
+        observed = observe(store, tracker, settings, now, can=can)
     changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     if any(change.number is None and change.draft for change in changes):
         # Labels can be taken off an issue; before anything is created, it is looked for by its author as well.
-        observed = observe(store, tracker, settings, now, more=tracker.look_again())
+        observed = observe(store, tracker, settings, now, more=tracker.look_again(), can=can)
         changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     done, problems = _carry_out_all(changes, store, tracker, log)
     _relink(observed, store, tracker)

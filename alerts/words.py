@@ -111,7 +111,7 @@ class Headline(Row):
     """In words, most tests first."""
     moved: int
     tests: int
-    """On the server where most tests moved."""
+    """Those of the benchmark that were measured in this metric on both sides, on the server where most moved."""
     server: str
     servers: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -169,6 +169,9 @@ def headline(finding: Finding) -> Headline | None:
     for group in finding.groups:
         if group.metric == metric and group.moved:
             weight[group_noun(group.group)] = weight.get(group_noun(group.group), 0) + group.moved
+    measured: dict[str, int] = {}
+    for group in counts[server]:
+        measured[group.group] = max(group.tests, measured.get(group.group, 0))
     worst = max(told, key=lambda move: (abs(move.change_pct), move.key.id))
     return Headline(
         metric=metric,
@@ -178,7 +181,7 @@ def headline(finding: Finding) -> Headline | None:
         worst_test=worst.key.test,
         groups=tuple(sorted(weight, key=lambda noun: (-weight[noun], noun))) or ("tests",),
         moved=sum(group.moved for group in counts[server]),
-        tests=sum(group.tests for group in counts[server]),
+        tests=sum(measured.values()),
         server=server,
         servers=tuple(sorted({move.key.server for move in told})),
         benchmarks=tuple(sorted({move.key.benchmark for move in told})),

@@ -77,7 +77,7 @@ def confirm(
         seen += _again(found, move)
         refuted += _against(found, move)
     if not judged:
-        sentence = "Not yet measured side by side with its predecessor in one session."
+        sentence = "Not confirmed: no session has enough interleaved blocks of both sides to judge by."
         return Confirmation("provisional", (sentence,))
     if seen >= CONFIRMED_SHARE * judged:
         return Confirmation("confirmed", (f"Measured side by side, {seen} of {judged} moves were seen again.",))

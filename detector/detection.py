@@ -98,10 +98,11 @@ def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]
 def _part(
     from_series: Campaign, kind: FindingKind, previous: int, release: int, moves: list[Move], evidence: tuple[str, ...]
 ) -> Part:
+    versions = from_series.panel.releases
     tests: dict[tuple[str, str, str], int] = defaultdict(int)
     for one in from_series.series.values():
-        tests[one.key.server, one.key.metric, one.group] += 1
-    versions = from_series.panel.releases
+        if from_series.has_both_sides(one, release):
+            tests[one.key.server, one.key.metric, one.group] += 1
     return Part(
         from_series.dbms,
         from_series.line,
@@ -201,11 +202,29 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
 
 
 def groups_of(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> tuple[GroupSummary, ...]:
-    """Moves folded by server, metric and group; `tests` counts those measured by the same three."""
+    """Moves folded by server, metric and group; `tests` counts those measured by the same three.
+
+    Groups that did not move are there as well, with `moved` 0, where others did on that server and in that metric: of
+    how many tests so many moved is a question about all that were measured.
+    """
     folded: dict[tuple[str, str, str], list[Move]] = defaultdict(list)
     for move in moves:
         folded[move.key.server, move.key.metric, move.group].append(move)
-    summaries = []
+    moved = {place[:2] for place in folded}
+    summaries = [
+        GroupSummary(
+            server=server,
+            metric=metric,
+            group=group,
+            moved=0,
+            tests=count,
+            median_pct=0.0,
+            worst_pct=0.0,
+            worst_test="",
+        )
+        for (server, metric, group), count in sorted(tests.items())
+        if (server, metric) in moved and (server, metric, group) not in folded
+    ]
     for (server, metric, group), of_group in sorted(folded.items()):
         changes = sorted(move.change_pct for move in of_group)
         middle = 0.5 * (changes[(len(changes) - 1) // 2] + changes[len(changes) // 2])
@@ -222,7 +241,7 @@ def groups_of(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) 
                 worst_test=worst.key.test,
             )
         )
-    return tuple(summaries)
+    return tuple(sorted(summaries, key=lambda one: (one.server, one.metric, one.group)))
 
 
 def _with_suspects(findings: list[Finding], known: list[Release]) -> list[Finding]:
@@ -283,6 +302,8 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
 def _merged(one: Finding, other: Finding) -> Finding:
     moves = {move.key.id: move for move in (*one.moves, *other.moves)}
     groups = {(g.server, g.metric, g.group, g.worst_test): g for g in (*one.groups, *other.groups)}
+    moved = {key[:3] for key, group in groups.items() if group.moved}
+    groups = {key: group for key, group in groups.items() if group.moved or key[:3] not in moved}
     return one.model_copy(
         update={
             "moves": tuple(moves[key] for key in sorted(moves)),

@@ -22,24 +22,28 @@ def of_boundary(
     """Sentences about one boundary of one campaign; `release` is its index, `moves` those of one direction."""
     panel = campaign.panel
     place = f"{campaign.benchmark}, {campaign.config}"
-    sentences = []
-    for server in sorted({move.key.server for move in moves}):
-        tests = {move.key.test for move in moves if move.key.server == server}
-        s = panel.servers.index(server)
-        measured = sum(1 for t in range(len(panel.tests)) if (panel.counts[:, s, t, release] > 0).any())
-        sentences.append(f"{server} ({place}): {len(tests)} of {measured} tests moved.")
-    for metric in sorted({move.key.metric for move in moves}, key=lambda m: (resource_of(m) != "throughput", m)):
+    metrics = sorted({move.key.metric for move in moves}, key=lambda m: (resource_of(m) != "throughput", m))
+    servers = sorted({move.key.server for move in moves})
+    together = ", in one metric or more" if len(metrics) > 1 else ""
+    sentences = [
+        f"{server} ({place}): {_counted(campaign, release, moves, server, metrics)} moved{together}."
+        for server in servers
+    ]
+    for metric in metrics:
         of_metric = [move for move in moves if move.key.metric == metric]
+        counts = {server: _counted(campaign, release, of_metric, server, [metric]) for server in servers}
+        spread = " and ".join(f"{one} on {server}" if len(servers) > 1 else one for server, one in counts.items())
         noise = float(np.median([move.noise_pct for move in of_metric]))
         smallest = float(np.median([move.mde_pct for move in of_metric]))
         sentences.append(
-            f"{metric}: noise floor {noise:.2g} % from release to release, smallest detectable change {smallest:.2g} %."
+            f"{metric}: {f'{spread} moved, ' if together else ''}noise floor {noise:.2g} % from release to release, "
+            f"smallest detectable change {smallest:.2g} %."
         )
     both = [move for move in moves if min(move.blocks_before, move.blocks_after) >= 2]
     if both:
-        sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks on both sides.")
+        sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both releases.")
     else:
-        sentences.append("One block on one side at least: sister tests and metrics carry the evidence.")
+        sentences.append("One of the two releases has a single block: sister tests and metrics carry the evidence.")
     agreeing = _agreeing(moves)
     if agreeing:
         sentences.append(agreeing)
@@ -52,6 +56,17 @@ def of_boundary(
                     f"{panel.releases[release]} was taken away first."
                 )
     return tuple(sentences)
+
+
+def _counted(campaign: Campaign, release: int, moves: Sequence[Move], server: str, metrics: Sequence[str]) -> str:
+    """`2 of 8 tests`: those that moved on the server, and all measured there on both sides, in these metrics."""
+    measured = {
+        one.key.test
+        for one in campaign.series.values()
+        if one.key.server == server and one.key.metric in metrics and campaign.has_both_sides(one, release)
+    }
+    moved = {move.key.test for move in moves if move.key.server == server}
+    return f"{len(moved)} of {len(measured)} tests"
 
 
 def _agreeing(moves: Sequence[Move]) -> str:

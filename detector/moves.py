@@ -97,7 +97,7 @@ def _move(
         warnings.append("the series has negative values; changes are relative to the level before")
     if min(step.blocks_before, step.blocks_after) < 2:
         side = "before" if step.blocks_before < 2 else "after"
-        warnings.append(f"one block {side} the boundary")
+        warnings.append(f"the level {side} the boundary stands on one block")
     kind = kind_of(campaign.panel.metrics[step.metric])
     mde = smallest_detectable(
         noise,

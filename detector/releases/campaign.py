@@ -44,6 +44,11 @@ class Campaign:
     joined: tuple[str, ...]
     """Sentences about epochs that were joined or could not be."""
 
+    def has_both_sides(self, one: Series, release: int) -> bool:
+        """Whether a series was measured before the release and from it on, so that it can show a change there."""
+        at = [self.panel.releases.index(point.version) for point in one.points]
+        return min(at, default=release) < release <= max(at, default=-1)
+
 
 def families(series: Iterable[Series]) -> dict[FamilyKey, list[Series]]:
     """Series by (dbms, line, config, benchmark), in the order of their keys whatever the order of arrival."""

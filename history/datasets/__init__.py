@@ -18,3 +18,13 @@ def load(store: Store, name: str) -> ImportReport:
     if name not in DATASETS:
         raise UnknownSeries(f"there is no dataset {name}; take one of {', '.join(DATASETS)}")
     return import_records(store, f"dataset {name}", DATASETS[name]())
+
+
+def dataset_of(session_id: str) -> str:
+    """The dataset a session came with; empty for one that was measured, or imported otherwise.
+
+    >>> dataset_of("smalldatum/2023-08-07/ser4/cpu-bound"), dataset_of("20261121T020000Z-nightly")
+    ('smalldatum', '')
+    """
+    name, _, rest = session_id.partition("/")
+    return name if rest and name in DATASETS else ""

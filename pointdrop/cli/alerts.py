@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from alerts import AlertSettings, SyncReport
     from alerts.changes import Change
+    from alerts.measurable import Measurable
     from alerts.trackers import Tracker
     from history.store import Store
 
@@ -53,6 +54,13 @@ def _open(
     return Store.open(history_url(history)), where, settings
 
 
+def _measurable() -> Measurable:
+    from pointdrop.jobs.measurable import measurable
+    from pointdrop.paths import configs_dir
+
+    return measurable(configs_dir())
+
+
 @group.command("sync")
 def sync_command(
     history: History = None,
@@ -73,7 +81,7 @@ def sync_command(
 
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
-        report = sync(store, where, settings)
+        report = sync(store, where, settings, can=_measurable())
     if format == "json":
         typer.echo(report.model_dump_json(indent=2))
     else:
@@ -106,7 +114,7 @@ def preview_command(
 
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
-        changes = preview(store, where, settings)
+        changes = preview(store, where, settings, can=_measurable())
     if format == "json":
         import json
 
@@ -150,7 +158,7 @@ def list_command(
 
     store, where, settings = _open(history, tracker, issues)
     with store:
-        lines = overview(observe(store, where, settings, datetime.now(UTC)))
+        lines = overview(observe(store, where, settings, datetime.now(UTC), can=_measurable()))
     if format == "json":
         import json
 
@@ -193,7 +201,7 @@ def show_command(
 
     store, where, settings = _open(history, tracker, issues)
     with store:
-        observed = observe(store, where, settings, datetime.now(UTC))
+        observed = observe(store, where, settings, datetime.now(UTC), can=_measurable())
         key = key_of(store.findings(), key)
         line = next((line for line in overview(observed) if line.key == key), None)
         events = store.events(key)

@@ -118,9 +118,12 @@ class _Values:
     better: dict[str, Better] = field(default_factory=dict)
     functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}))
     blocks: int = 0
+    unusable: str = ""
+    """Why the newest block that does not count does not."""
 
     def add(self, side: int, block: Block, judged: Sequence[str]) -> None:
         if block.status != "ok":
+            self.unusable = block.reason or block.status
             return
         self.blocks += 1
         for one in block.measurements:
@@ -190,6 +193,9 @@ def compare_sides(job: Comparing) -> CompareReport:
         warnings += outcome.warnings
         if outcome.skipped or outcome.stopped:
             stopped = outcome.stopped or "; ".join(outcome.skipped.values())
+            break
+        if not values.shared():
+            stopped = f"no block of both sides counts: {values.unusable or 'none has a value to judge by'}"
             break
         unclear = {test for test, _ in _unclear(values, job.metrics, judged)}
         wanted = tuple(test for test in job.tests if test.name in unclear)

@@ -19,6 +19,7 @@ from alerts.trackers import Tracker
 from history.model import Finding
 from pointdrop.jobs.confirm import confirmations
 from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.measurable import measurable
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
 from pointdrop.jobs.requests import to_measure
 from pointdrop.jobs.site import site_settings
@@ -82,7 +83,8 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
 def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
     """What the tracker was told, and what it could not be told; the night goes on without it."""
     try:
-        report = sync(bench.store, night.tracker, load_alert_settings(bench.configs / "alerts.toml"))
+        settings = load_alert_settings(bench.configs / "alerts.toml")
+        report = sync(bench.store, night.tracker, settings, can=measurable(bench.configs))
     except TrackerError as error:
         return {}, (f"{night.tracker.name}: {error}",)
     return dict(report.counts), (*report.refused, *report.failed, *report.warnings)

@@ -121,7 +121,7 @@ def group_text(finding: Finding) -> str:
     metric = next(iter(headline_moves(finding.moves)), None)
     if metric is None:
         return ""
-    rows = [one for one in finding.groups if one.metric == metric.key.metric]
+    rows = [one for one in finding.groups if one.metric == metric.key.metric and one.moved]
     return " · ".join(f"{one.group or 'all tests'}: {one.moved} of {one.tests}" for one in rows)
 
 

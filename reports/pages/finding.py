@@ -275,6 +275,7 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
                 "worst_test": one.worst_test,
             }
             for one in sorted(finding.groups, key=group_order)
+            if one.moved
         ],
         "sure": SURE[finding.tier],
         "noise": f"{max((move.noise_pct for move in lead), default=0):.2f} %",

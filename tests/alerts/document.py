@@ -21,6 +21,7 @@ from alerts.trackers.files import FilesTracker
 from history.datasets import load
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.measurable import measurable
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "alerts.md"
@@ -44,7 +45,9 @@ def published_draft(key: str = MYSQL) -> Draft:
 def draft(store: Store, key: str = "") -> Draft:
     """The issue of `key`, or of the worst finding, in a history that has a detection."""
     with TemporaryDirectory() as empty:  # what was filed already does not matter here
-        observed = observe(store, FilesTracker(Path(empty)), SETTINGS, datetime.now(UTC))
+        observed = observe(
+            store, FilesTracker(Path(empty)), SETTINGS, datetime.now(UTC), can=measurable(ROOT / "configs")
+        )
     return observed.world.drafts[key or observed.world.subjects[0].key]
 
 

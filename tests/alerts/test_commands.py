@@ -79,6 +79,15 @@ def test_only_writers_command(name: str, permission: str) -> None:
     assert (refused.reaction, refused.event) == ("-1", "")
 
 
+@pytest.mark.parametrize("name", ["rerun", "bisect"])
+def test_what_cannot_be_measured_here_is_not_promised(name: str) -> None:
+    command = parse(f"/{name}")
+    assert isinstance(command, Command)
+    filed = Standing(key="k", state=State.FILED)
+    told = answer(command, filed, "write", newest="17.6", summary="s", measurable=False)
+    assert (told.reaction, told.event) == ("confused", "") and "machine of your own" in told.text
+
+
 @pytest.fixture
 def nights(store: Store, place: Place, settings: AlertSettings) -> Nights:
     return Nights(store, place, settings)

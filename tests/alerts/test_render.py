@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from alerts.context import Context, context_of
 from alerts.errors import IncompleteIssue
+from alerts.measurable import Measurable
 from alerts.render import BODY_BUDGET, REQUIRED, Section, address, render, slug, within_budget
 from alerts.safetext import Markdown
 from alerts.settings import AlertSettings, Links
 from alerts.subject import Subject, subjects
 from alerts.trackers import Draft
-from history.model import Finding, FunctionChange, Series, SeriesKey
+from history.model import Finding, FunctionChange, GroupSummary, Series, SeriesKey
+from pointdrop.jobs.measurable import measurable
 from tests.alerts.examples import (
     field_series,
     finding,
@@ -31,17 +33,22 @@ from tests.alerts.examples import (
 )
 from tests.alerts.test_safetext import GITHUB_LINKS, HOSTILE, outside_code
 
+ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 SETTINGS = AlertSettings()
 CHANGES = {"point-query": 3.1, "hot-points": 4.9, "range-covered": 1.2}
 
 
 def issue(
-    one: Finding, *more: Finding, history: list[Series] | None = None, settings: AlertSettings = SETTINGS
+    one: Finding,
+    *more: Finding,
+    history: list[Series] | None = None,
+    settings: AlertSettings = SETTINGS,
+    can: Measurable | None = None,
 ) -> Draft:
     (subject,) = subjects([one, *more], settings.filing.kinds)
     known = history if history is not None else [*history_of(one), *field_series("hot-points")]
-    return render(subject, context_of(one, known, settings.text), settings)
+    return render(subject, context_of(one, known, settings.text), settings, can=can)
 
 
 def throughput_finding() -> Finding:
@@ -56,11 +63,35 @@ def throughput_finding() -> Finding:
     return base.model_copy(update={"moves": tuple(moves), "groups": group_summaries(moves)})
 
 
+def published_finding() -> Finding:
+    """Figures of a server that nobody has here, with a test that the catalogue has by no such name."""
+    moves = [
+        move(SeriesKey.parse(f"mysql|8.0|ser4|cy10a_bee|insert|{test}|cpupq"), 150.0, percent)
+        for test, percent in {"l.i1": 13.0, "q100.1": 9.1, "l.i0": 3.0}.items()
+    ]
+    base = finding("8.0.30", "8.0.28", dbms="mysql", line="8.0", functions=False, plans=False)
+    quiet = GroupSummary(
+        server="ser4", metric="cpupq", group="index", moved=0, tests=2, median_pct=0.0, worst_pct=0.0, worst_test=""
+    )
+    return base.model_copy(update={"moves": tuple(moves), "groups": (*group_summaries(moves, 1), quiet)})
+
+
 MYSQL = ("8.0.26", "8.0.27", "8.0.28", "8.0.30", "8.0.31")
 
 
-def mysql_history(one: Finding) -> list[Series]:
-    return [series(m.key, step(m.before, m.change_pct, 3, MYSQL), MYSQL) for m in one.moves]
+def mysql_history(one: Finding, session: str = "s") -> list[Series]:
+    found = [series(m.key, step(m.before, m.change_pct, 3, MYSQL), MYSQL) for m in one.moves]
+    return [
+        one.model_copy(
+            update={
+                "points": tuple(
+                    point.model_copy(update={"values": tuple(v._replace(session_id=session) for v in point.values)})
+                    for point in one.points
+                )
+            }
+        )
+        for one in found
+    ]
 
 
 SCENARIOS: dict[str, Draft] = {
@@ -69,6 +100,11 @@ SCENARIOS: dict[str, Draft] = {
         finding(changes=CHANGES), finding(kind="improvement", changes={"insert": 7.0})
     ),
     "regression-throughput": issue(throughput_finding(), history=mysql_history(throughput_finding())),
+    "published": issue(
+        published_finding(),
+        history=mysql_history(published_finding(), "smalldatum/2023-08-07/ser4/cpu-bound"),
+        can=measurable(ROOT / "configs"),
+    ),
     "drift": issue(finding("17.6", "17.0", kind="drift", changes=CHANGES, functions=False, plans=False)),
     "environment": issue(finding(kind="environment", changes=CHANGES, functions=False, plans=False)),
     "majors": issue(finding("17.5", "17.4", line="majors", changes=CHANGES, functions=False, plans=False)),
@@ -248,12 +284,38 @@ def test_the_repeat_command_is_one_that_pointdrop_takes() -> None:
 
     from pointdrop.cli.main import app
 
-    for draft in SCENARIOS.values():
-        program, name, *words = shlex.split(draft.body.partition("```sh\n")[2].partition("\n```")[0])
-        command = typer.main.get_command(app).get_command(None, name)  # type: ignore[attr-defined]
-        context = command.make_context(name, list(words))
-        assert program == "pointdrop" and context.params["base"].partition("@")[0] in ("postgres", "mysql")
-        assert context.params["lane"] == ("time" if "mysql" in draft.title else "instructions")
+    for name, draft in SCENARIOS.items():
+        for line in re.findall(r"```sh\n(.*?)```", draft.body, re.DOTALL)[-1].splitlines():
+            program, verb, *words = shlex.split(line)
+            command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
+            context = command.make_context(verb, list(words))
+            assert program == "pointdrop" and context.params["base"].partition("@")[0] in ("postgres", "mysql")
+            timed = "mysql" in draft.title or name == "published"
+            assert context.params["lane"] == ("time" if timed else "instructions")
+
+
+def test_what_nobody_here_can_measure_is_shown_again_and_not_repeated() -> None:
+    """Published figures, of a server that no configuration has: every command is one that works."""
+    import shlex
+
+    import typer.main
+
+    from pointdrop.cli.main import app
+
+    body = SCENARIOS["published"].body
+    can = measurable(ROOT / "configs")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", body, re.DOTALL) for line in block.splitlines()]
+    asked = {}
+    for line in lines:
+        _, verb, *words = shlex.split(line)
+        command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
+        asked[verb] = command.make_context(verb, list(words)).params
+    assert asked["replay"]["dataset"] == asked["explain"]["dataset"] == "smalldatum"
+    assert SeriesKey.parse(asked["explain"]["series"]).server == "ser4"
+    assert asked["compare"]["server"] in can.servers
+    assert set(asked["compare"]["tests"].split(",")) <= set(can.tests[asked["compare"]["benchmark"]])
+    assert "`/status`" in body and "`/rerun`" not in body and "`/bisect`" not in body
+    assert "`8.0.29` between them is not in the history" in body
 
 
 def test_titles_say_what_where_how_much() -> None:
@@ -266,7 +328,7 @@ def test_few_tests_far_apart_are_not_told_by_their_median() -> None:
     some = dict(zip(CHANGES, (45.0, 1.1), strict=False))
     body = issue(finding(changes=some)).body
     assert "need **1.1 to 45 % more instructions** per operation" in body
-    assert "(the 2 of " in body and "median of" not in body.partition("\n\n")[0]
+    assert "(2 of 11 tests on `local`; " in body and "median of" not in body.partition("\n\n")[0]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.model import TOP_FUNCTIONS, Block, Metric
+from history.model import TOP_FUNCTIONS, Block, Metric, Release
 from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.sides import parse_side
@@ -122,6 +123,49 @@ def test_what_only_one_side_has_is_said_and_not_compared() -> None:
     values.add(1, void, ("qps", "ips"))
     assert list(values.shared()) == [("l.i1", "ips")]
     assert values.alone() == ["qr100: only one side has qps, so it is not compared"]
+
+
+def test_a_machine_too_busy_to_measure_ends_it_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that do not count are no answer, and no reason to say that more of them would help."""
+    from types import SimpleNamespace
+
+    from pointdrop.jobs import compare as job
+    from runners.settings import load_benchmark, load_profile, load_server
+
+    configs = Path(__file__).parents[2] / "configs"
+    sides = [SimpleNamespace(release=Release(dbms="postgres", version=v, line="18")) for v in ("18.1", "18.2")]
+
+    def session(plan: object, shelf: object, sink: Callable[..., None], **more: object) -> SimpleNamespace:
+        block = Block.model_validate(
+            {
+                "id": "s/1", "run_id": "s", "number": 1, "started": "2026-11-01T00:00:00Z",
+                "ended": "2026-11-01T00:10:00Z", "status": "noisy", "reason": "foreign load 55 %",
+                "measurements": [{"test": "l.i1", "metric": "ips", "value": 9.0}],
+            }
+        )  # fmt: skip
+        sink(None, SimpleNamespace(release=sides[0].release, config="default"), block)
+        return SimpleNamespace(warnings=[], skipped={}, stopped="")
+
+    monkeypatch.setattr(job, "run_session", session)
+    benchmark = load_benchmark("insert", configs)
+    told = job.compare_sides(
+        job.Comparing(
+            base=(parse_side("postgres@18.1"), sides[0]),  # type: ignore[arg-type]
+            candidate=(parse_side("postgres@18.2"), sides[1]),  # type: ignore[arg-type]
+            server=load_server("local", configs),
+            benchmark=benchmark,
+            tests=benchmark.select(("l.i1",)),
+            profile=load_profile("quick", configs),
+            metrics=METRICS,
+            configs=configs,
+            state=tmp_path,
+            budget_minutes=1.0,
+            most_rounds=3,
+            seed=1,
+        )
+    )
+    assert (told.verdict, told.rounds, told.blocks) == ("UNKNOWN", 1, 0)
+    assert told.stopped == "no block of both sides counts: foreign load 55 %"
 
 
 def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -> None:
