@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Sequence
 from importlib.metadata import version as package_version
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -27,7 +28,8 @@ __all__ = ["MEASUREMENTS", "WRITER", "Release", "digest", "in_order", "pack", "s
 #: The tool version that rows written by this process carry.
 WRITER = f"pointdrop {package_version('pointdrop')}"
 
-MEASUREMENTS: TypeAdapter[Sequence[Measurement]] = TypeAdapter(Sequence[Measurement])
+#: A list, since any other sequence would go back to Python for every value.
+MEASUREMENTS: TypeAdapter[list[Measurement]] = TypeAdapter(list[Measurement])
 
 #: Of zlib: small blocks, and speed matters more than the last percent.
 COMPRESSION_LEVEL = 6
@@ -35,7 +37,7 @@ COMPRESSION_LEVEL = 6
 
 def in_order(measurements: Sequence[Measurement]) -> list[Measurement]:
     """By test, then metric. InvalidRecord when one block has two values of one test and metric."""
-    ordered = sorted(measurements, key=lambda one: (one.test, one.metric))
+    ordered = sorted(measurements, key=attrgetter("test", "metric"))
     for one, other in pairwise(ordered):
         if one.test == other.test and one.metric == other.metric:
             raise InvalidRecord(

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
@@ -22,6 +23,10 @@ from history.records import WRITER, digest, in_order, pack, text_of
 
 #: Columns of a measurement, in the order of the tuples that are written.
 MEASUREMENT_COLUMNS = ("series_pk", "block_pk", "value", "operations", "warnings")
+
+
+#: Where `Known` has no series: facts that are nobody's.
+NO_SERIES: tuple[tuple[str, ...], int] = ((), 0)
 
 
 class Place(NamedTuple):
@@ -57,9 +62,13 @@ class Known:
 
 def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> int | None:
     """The number of the new row, or None when a unique key says it is there already."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(table).values(**values).on_conflict_do_nothing().returning(table.c.pk)
-    return connection.execute(statement).scalar_one_or_none()
+    return connection.execute(_insertion(table, connection.dialect.name), values).scalar_one_or_none()
+
+
+@cache
+def _insertion(table: Table, dialect: str) -> Any:
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing().returning(table.c.pk)
 
 
 def stamp(connection: Connection, known: Known) -> dict[str, Any]:
@@ -215,19 +224,27 @@ def place_of(connection: Connection, known: Known, run_id: str) -> Place:
     return known.places[run_id]
 
 
-def _series_key(connection: Connection, known: Known, place: Place, one: Measurement) -> int:
-    """The number of the series a measurement belongs to, made if there is none.
+def _series_keys(connection: Connection, known: Known, place: Place, found: Sequence[Measurement]) -> list[int]:
+    """The numbers of the series that measurements belong to, made where there is none."""
+    stored = known.series.get(place.key)
+    if stored is None:
+        stored = known.series[place.key] = _load_series(connection, place)
+    new = [
+        one for one in found if stored.get((one.test, one.metric), NO_SERIES)[0] != (one.group, one.unit, one.better)
+    ]
+    for one in in_order(new):  # all publishers in one order, or two would wait for each other's new series
+        _new_series(connection, known, place, one)
+    return [stored[one.test, one.metric][1] for one in found]
+
+
+def _new_series(connection: Connection, known: Known, place: Place, one: Measurement) -> None:
+    """A series for a new test or metric, or for one in another group.
 
     ConflictingRecord when the same test and metric is stored with another unit or direction: such values must never
     meet in one series.
     """
-    stored = known.series.get(place.key)
-    if stored is None:
-        stored = known.series[place.key] = _load_series(connection, place)
     facts = (one.group, one.unit, one.better)
-    held = stored.get((one.test, one.metric))
-    if held is not None and held[0] == facts:
-        return held[1]
+    held = known.series[place.key].get((one.test, one.metric))
     if held is not None and held[0][1:] != facts[1:]:
         raise ConflictingRecord(
             f"{one.metric} of {one.test} is stored in {held[0][1]!r} ({held[0][2]} is better), this one is in "
@@ -238,8 +255,7 @@ def _series_key(connection: Connection, known: Known, place: Place, one: Measure
     )
     rest = {"writer_pk": writer_key(connection, known)}
     pk = shared_key(connection, known, schema.series, unique, rest, stamped=False)
-    stored[one.test, one.metric] = (facts, pk)
-    return pk
+    known.series[place.key][one.test, one.metric] = (facts, pk)
 
 
 def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], tuple[tuple[str, ...], int]]:
@@ -266,15 +282,10 @@ def append_block(connection: Connection, known: Known, block: Block) -> bool:
     pk = _insert_or_match(connection, schema.block, {"id": block.id}, row)
     if pk is None:
         return False
+    keys = _series_keys(connection, known, place, block.measurements)
     rows = [
-        (
-            _series_key(connection, known, place, one),
-            pk,
-            one.value,
-            one.operations,
-            text_of(one.warnings) if one.warnings else None,
-        )
-        for one in in_order(block.measurements)
+        (key, pk, one.value, one.operations, text_of(one.warnings) if one.warnings else None)
+        for key, one in zip(keys, block.measurements, strict=True)
     ]
     insert_measurements(connection, rows)
     details = [
