@@ -8,7 +8,8 @@ for, each beside the same rows through the bare driver, into and out of a table 
 * load all series of one line, streaming; beside it the same rows fetched as tuples, or copied out;
 * the findings of the newest detection; beside it the same bytes fetched, decompressed and parsed.
 
-Ratios are ours / bare, best of ROUNDS, so that a busy machine does not make the news. Peak memory is of the process.
+The two sides take turns, ROUNDS each; times are the best of each, a ratio is the median of ours / bare over the
+rounds, so that a busy machine does not make the news. Peak memory is of the process.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import json
 import resource
 import sqlite3
+import statistics
 import sys
 import time
 import zlib
@@ -54,7 +56,7 @@ BLOCK = TESTS * METRICS
 #: One night: 10 lines, 10 blocks each.
 LINES, BLOCKS_A_LINE = 10, 10
 NIGHT = BLOCK * LINES * BLOCKS_A_LINE
-ROUNDS = 5
+ROUNDS = 7
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 #: One detection.
 FINDINGS, MOVES = 40, 60
@@ -220,8 +222,14 @@ class Bare:
         return time.perf_counter() - began
 
 
-def best(work: Callable[[int], float]) -> float:
-    return min(work(at) for at in range(ROUNDS))
+def turns(name: str, ours: Callable[[int], float], bare: Callable[[int], float]) -> dict[str, float]:
+    """Seconds of both, the best, and the median ratio."""
+    pairs = [(ours(at), bare(at)) for at in range(ROUNDS)]
+    return {
+        f"{name}_s": min(one for one, _ in pairs),
+        f"{name}_bare_s": min(one for _, one in pairs),
+        f"{name}_ratio": statistics.median(one / other for one, other in pairs),
+    }
 
 
 def peak_mib() -> float:
@@ -242,24 +250,19 @@ def measure(url: str, measurements: int, scratch: Path) -> dict[str, float]:
             store.append_detection(detection(), str(time.perf_counter()))
 
         bare = Bare(store, scratch)
-        found["append_s"] = best(lambda at: append(store, nights + at))
-        found["append_bare_s"] = best(lambda at: bare.append(nights + at))
+        found |= turns("append", lambda at: append(store, nights + at), lambda at: bare.append(nights + at))
         of_line = [row[0] for row in _query(store, "SELECT pk FROM series WHERE line = '8.0' ORDER BY pk")]
 
         before = peak_mib()
-        found["load_s"] = best(lambda _: _load(store))
-        found["load_peak_growth_mib"] = peak_mib() - before
         found["load_values"] = sum(len(point.values) for one in store.series(line="8.0") for point in one.points)
-        found["load_bare_s"] = best(lambda _: bare.load(of_line))
+        found["load_peak_growth_mib"] = peak_mib() - before
+        found |= turns("load", lambda _: _load(store), lambda _: bare.load(of_line))
 
-        found["findings_s"] = best(lambda _: _findings(store))
         if bare.sqlite:
             bare.connection.close()
             bare.connection = sqlite3.connect(str(sqlite_path(store.url)))
-        found["findings_bare_s"] = best(lambda _: bare.findings())
+        found |= turns("findings", lambda _: _findings(store), lambda _: bare.findings())
         bare.connection.close()
-    for name in ("append", "load", "findings"):
-        found[f"{name}_ratio"] = found[f"{name}_s"] / found[f"{name}_bare_s"]
     return {name: round(value, 4) for name, value in found.items()}
 
 
