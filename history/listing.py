@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from history.errors import InvalidRecord
 from history.exporters.tidy import COLUMNS, rows
-from history.model import Release, Series
+from history.model import MAJORS, Release, Series
 from history.store import Store
 
 KINDS = (
@@ -78,6 +79,15 @@ def rows_of(store: Store, what: str, wanted: dict[str, str | None], session: str
             return [one.model_dump() for one in store.links()]
         case _:
             return [one._asdict() | {"at": one.at.isoformat()} for one in store.supersessions()]
+
+
+def lines_told(store: Store) -> str:
+    """The lines that have results, for somebody who asked for others: `mysql 5.6, 8.0; postgres 17`."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for dbms, line, *_ in store.lines():
+        if line != MAJORS and line not in found[dbms]:
+            found[dbms].append(line)
+    return "; ".join(f"{dbms} {', '.join(of_it)}" for dbms, of_it in found.items())
 
 
 def _agrees(row: dict[str, Any], wanted: dict[str, str | None]) -> bool:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 from history.errors import InvalidRecord
 from history.exporters import benchstat, jsonl, junit, openmetrics, otava, snapshots, tidy
+from history.exporters.points import at
+from history.model import Better, Series
 from history.store import Store
 
 FORMATS = (
@@ -27,34 +30,62 @@ FORMATS = (
     "openmetrics",
     "junit",
 )
+#: Formats that hold series of one direction.
+DIRECTIONS: dict[str, Better] = {"customBiggerIsBetter": "higher", "customSmallerIsBetter": "lower"}
+#: Formats that hold one release.
+SNAPSHOTS = ("bmf", *DIRECTIONS, "openmetrics")
 
 
 def write(
     store: Store, format_name: str, out: Path | None, wanted: dict[str, str | None], version: str | None = None
-) -> None:
-    """Export the series that `wanted` names to `out`, or to standard output.
+) -> int:
+    """Export the series that `wanted` names to `out`, or to standard output; how many there were, of `jsonl` records.
 
-    `version` chooses the release for formats that hold one. A file appears whole or not at all; `.gz` is compressed.
+    `version` chooses the release for formats that hold one. A file appears whole or not at all, and is valid when
+    nothing was wanted that is there; `.gz` is compressed.
     """
     if format_name not in FORMATS:
         raise InvalidRecord(f"there is no format {format_name}; take one of {', '.join(FORMATS)}")
     if format_name == "parquet" and out is None:
         raise InvalidRecord("Parquet is not for a terminal; name a file with --out")
+    if version is not None and format_name not in SNAPSHOTS:
+        raise InvalidRecord(
+            f"{format_name} holds every release; leave --release out, or take one of {', '.join(SNAPSHOTS)}"
+        )
+    if format_name == "jsonl" and (wanted.get("test") or wanted.get("metric")):
+        raise InvalidRecord("jsonl holds whole blocks; leave --test and --metric out, or take another format, as csv")
+    seen: Counter[str] = Counter()
     if out is None:
-        for line in _lines(store, format_name, wanted, version):
+        for line in _lines(store, format_name, wanted, version, seen):
             sys.stdout.write(f"{line}\n")
-        return
+        return seen.total()
     part = out.with_name(out.name + ".part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if format_name == "parquet":
-            tidy.write_parquet(store.series(**wanted), part)
+            tidy.write_parquet(_counted(store.series(**wanted), seen), part)
         else:
-            _write_lines(_lines(store, format_name, wanted, version), part, zipped=out.suffix == ".gz")
+            _write_lines(_lines(store, format_name, wanted, version, seen), part, zipped=out.suffix == ".gz")
         part.replace(out)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+    return seen.total()
+
+
+def _counted(
+    series: Iterable[Series], seen: Counter[str], version: str | None = None, better: Better | None = None
+) -> Iterator[Series]:
+    """`series`, counting those that an exporter writes."""
+    for one in series:
+        seen["series"] += better in (None, one.better) and any(True for _ in at((one,), version))
+        yield one
+
+
+def _counted_records(lines: Iterable[str], seen: Counter[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        seen["records"] = number  # the first line is the header
+        yield line
 
 
 def _write_lines(lines: Iterable[str], part: Path, *, zipped: bool) -> None:
@@ -65,10 +96,13 @@ def _write_lines(lines: Iterable[str], part: Path, *, zipped: bool) -> None:
         os.fsync(file.fileno())
 
 
-def _lines(store: Store, format_name: str, wanted: dict[str, str | None], version: str | None) -> Iterable[str]:
+def _lines(
+    store: Store, format_name: str, wanted: dict[str, str | None], version: str | None, seen: Counter[str]
+) -> Iterable[str]:
     if format_name == "jsonl":
-        return jsonl.lines(store, wanted)
-    series = store.series(**wanted)
+        return _counted_records(jsonl.lines(store, wanted), seen)
+    better = DIRECTIONS.get(format_name)
+    series = _counted(store.series(**wanted), seen, version, better)
     match format_name:
         case "csv":
             return tidy.csv_lines(series)
@@ -82,10 +116,8 @@ def _lines(store: Store, format_name: str, wanted: dict[str, str | None], versio
             return junit.document(series, store.findings()).splitlines()
         case "bmf":
             return _json(snapshots.bmf(series, version))
-        case "customBiggerIsBetter":
-            return _json(snapshots.custom(series, "higher", version))
         case _:
-            return _json(snapshots.custom(series, "lower", version))
+            return _json(snapshots.custom(series, DIRECTIONS[format_name], version))
 
 
 def _json(value: Any) -> Iterator[str]:

@@ -207,12 +207,22 @@ def export_command(
     ] = None,
     history: HistoryOption = None,
 ) -> None:
-    """Write results for other tools. `jsonl` is everything that was measured and imports again unchanged."""
+    """Write results for other tools. `jsonl` is everything that was measured and imports again unchanged.
+
+    When nothing matches, what is written is valid and empty, standard error says what there is, and the exit code is 0.
+    """
     from history.exporters import write
+    from history.listing import lines_told
 
     wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
+    wanted |= {"test": test, "metric": metric}
     with _open(history) as store:
-        write(store, format, out, wanted | {"test": test, "metric": metric}, release)
+        if not write(store, format, out, wanted, release):
+            told = _told(wanted | {"release": release})
+            there = lines_told(store)
+            more = "releases" if release else "series" if test or metric else "lines"
+            hint = f"there is {there}; more with: pointdrop history query {more}" if there else _next("lines", "")
+            typer.echo(f"nothing to export{told} as {format} from {store.url}; {hint}", err=True)
 
 
 @group.command("query")
@@ -244,8 +254,14 @@ def query_command(
         rows = rows_of(store, what, wanted, session)
         print_rows(rows, format)
         if not rows:
-            told = " ".join(f"--{name} {value}" for name, value in (wanted | {"session": session}).items() if value)
-            typer.echo(f"no {what} {f'with {told} ' if told else ''}in {store.url}; {_next(what, told)}", err=True)
+            told = _told(wanted | {"session": session})
+            typer.echo(f"no {what}{told} in {store.url}; {_next(what, told)}", err=True)
+
+
+def _told(wanted: dict[str, str | None]) -> str:
+    """The options that chose, as they were typed."""
+    typed = " ".join(f"--{name} {value}" for name, value in wanted.items() if value)
+    return typed and f" with {typed}"
 
 
 #: What fills a kind of row.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from history.exporters import FORMATS
 from history.interchange import HEADER, line_of_record
 from history.listing import rows_of
 from history.spool import Spool
@@ -111,6 +112,34 @@ def test_what_is_not_there_is_said(pointdrop: Command) -> None:
     pointdrop("append", "-", stdin=lines())
     assert "--dbms nobody" in pointdrop("query", "series", "--dbms", "nobody").stderr
     assert "nothing waits" in pointdrop("recover").stderr
+
+
+def test_an_empty_export_says_what_there_is(pointdrop: Command) -> None:
+    assert "history load" in pointdrop("export").stderr
+    pointdrop("append", "-", stdin=lines())
+    for told in (("--dbms", "nobody"), ("--line", "16"), ("--line", "majors")):
+        for format in set(FORMATS) - {"parquet"}:
+            done = pointdrop("export", "--format", format, *told)
+            assert f"with {' '.join(told)} as {format}" in done.stderr
+            assert "there is postgres 17; more with: pointdrop history query lines" in done.stderr
+    done = pointdrop("export", "--dbms", "nobody", "--out", "none.jsonl")
+    assert "nothing to export" in done.stderr
+    assert json.loads(pointdrop("import", "none.jsonl", "--format", "json").stdout)[0]["stored"]
+    pointdrop("export", "--dbms", "nobody", "--format", "parquet", "--out", "none.parquet")
+    assert "query series" in pointdrop("export", "--format", "csv", "--test", "none").stderr
+    done = pointdrop("export", "--format", "bmf", "--release", "17.9")
+    assert json.loads(done.stdout) == {} and "query releases" in done.stderr
+    done = pointdrop("export", "--format", "customSmallerIsBetter")  # qps is better when higher
+    assert json.loads(done.stdout) == [] and "nothing to export as" in done.stderr
+    for format in ("jsonl", "csv", "bmf", "customBiggerIsBetter"):
+        done = pointdrop("export", "--format", format)
+        assert done.stdout and not done.stderr
+
+
+def test_a_choice_that_a_format_cannot_make_is_refused(pointdrop: Command) -> None:
+    """Rather than everything in place of the part that was asked for."""
+    assert "whole blocks" in pointdrop("export", "--test", "point-query", code=2).stderr
+    assert "every release" in pointdrop("export", "--format", "csv", "--release", "17.1", code=2).stderr
 
 
 def test_a_correction(pointdrop: Command) -> None:
