@@ -1,10 +1,10 @@
 """Every server we start is on record on disk before it is started, so that a later run can find what a dead one left.
 
 A record is one small JSON file in `<state>/servers`. It names the harness that started the server; a record whose
-harness is alive is somebody's running server and is never touched. A process belongs to a record when its environment
-carries the record's marker, or when it runs the recorded executable inside the recorded directory (Postgres overwrites
-the environment of its backends, and puts each of them into a session of its own, so neither alone would do), or when a
-process of the record started it.
+harness is alive is somebody's running server and is never touched. A process belongs to a record when it is the one
+that was started, when its environment carries the record's marker, when it runs the recorded executable inside the
+recorded directory (Postgres overwrites the environment of its backends, and puts each of them into a session of its
+own, so neither alone would do), or when a process of the record started it.
 
     {"id": "5f0c...", "directory": "/srv/pointdrop/var/servers/b1", "uid": 65534, "harness": {"pid": 812, ...},
      "server": {"pid": 815, "ticks": 992101, "boot": "e2..."}, "executable": "/.../bin/postgres", ...}
@@ -104,6 +104,8 @@ class ServerRecord(BaseModel):
         try:
             if process.status() == psutil.STATUS_ZOMBIE or process.uids().real not in (self.uid, 0):
                 return False
+            if self.server is not None and process.pid == self.server.pid and self.server.alive:
+                return True  # its environment cannot be read in the moment it becomes another program
             if process.environ().get(MARKER) == self.id:
                 return True
             inside = Path(process.cwd()).is_relative_to(self.directory)

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from runners.engines import server_account, stop_leftovers
+from runners.engines.leftovers import kill_server, remove_vgdb_pipes
 from runners.engines.records import ProcessId, ServerRecord, read_records
 from runners.engines.server import Server
 
@@ -110,6 +111,21 @@ def test_a_living_harness_keeps_its_server(place: Path) -> None:
     assert list(read_records(place / "state")) == []
 
 
+def test_the_server_itself_is_found_whatever_its_environment_says(place: Path) -> None:
+    """In the moment it becomes another program there is none to be read."""
+    account = server_account()
+    process = subprocess.Popen(account.command(["sleep", "600"]), cwd=place / "server", env={"PATH": os.defpath})
+    try:
+        record = ServerRecord.new(place / "server", account.uid, place / "gone")
+        assert kill_server(record) is False
+        assert process.poll() is None, "nothing says yet that it is the server"
+        assert kill_server(record.model_copy(update={"server": ProcessId.of(process.pid)})) is True
+        assert gone(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_strangers_are_not_touched(place: Path) -> None:
     """Another process in the same directory under the same account, and one whose pid a stale record names."""
     account = server_account()
@@ -163,8 +179,6 @@ def test_a_process_id_is_for_good() -> None:
 
 
 def test_pipes_of_dead_processes_are_removed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from runners.engines.leftovers import remove_vgdb_pipes
-
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     dead = subprocess.Popen(["true"])
     dead.wait()
