@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,13 @@ from hypothesis import HealthCheck, settings
 # No test depends on how busy the machine is.
 settings.register_profile("pointdrop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pointdrop")
+
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    # One measuring session a host: the lock that sees to it is in the temporary directory, so each worker is a host.
+    own = Path(tempfile.gettempdir()) / f"pd-{worker}"
+    own.mkdir(exist_ok=True)
+    own.chmod(0o1777)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(own)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -83,12 +83,17 @@ class Visit:
         self.wrong: list[str] = []
         self.page.on("console", lambda said: self.wrong.append(f"{said.type}: {said.text}"))
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        self.page.on("requestfailed", lambda request: self.wrong.append(f"failed: {request.url}"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("request", self._asked)
 
     def _asked(self, request: Any) -> None:
         if not request.url.startswith((self.address, "file://", "data:")):
             self.wrong.append(f"asked {request.url}")
+
+    def _failed(self, request: Any) -> None:
+        # The browser takes back what it still waits for, the icon say, when a page is left or closed.
+        if request.failure != "net::ERR_ABORTED":
+            self.wrong.append(f"failed: {request.url}: {request.failure}")
 
     def open(self, path: str) -> Page:
         self.page.goto(f"{self.address}/{path}")
