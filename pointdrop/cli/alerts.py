@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from pointdrop.cli.rows import Format, FormatOption, OutOption, QuietOption, emit, json_text, print_rows, remark
 
 if TYPE_CHECKING:
     from alerts import AlertSettings, SyncReport
@@ -20,14 +22,15 @@ TrackerName = Annotated[
     typer.Option("--tracker", help="auto: GitHub when GITHUB_REPOSITORY and a token are set, else files."),
 ]
 Issues = Annotated[Path | None, typer.Option("--issues", help="Directory of the files tracker; else var/issues.")]
-Format = Annotated[Literal["text", "json"], typer.Option(help="text for people, json for programs.")]
 Provisional = Annotated[
     bool,
     typer.Option("--provisional", help="Findings nobody can measure again, as in published figures, count as well."),
 ]
 
-#: Columns of a table that no terminal shows, so that a row stays on one line.
-PIPED_WIDTH = 200
+#: Columns in CSV and Markdown.
+CHANGED = ("action", "key", "number", "title", "why")
+LISTED = ("key", "state", "number", "url", "title", "kind", "tier", "since", "note")
+SHOWN = ("state", "issue", "key", "title")
 
 group = typer.Typer(help="Findings become issues; what would be filed, what was, and what people said.")
 
@@ -66,16 +69,23 @@ def sync_command(
     history: History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
-    format: Format = "text",
+    format: Annotated[
+        Literal["text", "json", "csv", "markdown"], typer.Option(help="csv and markdown: a row for each change.")
+    ] = "text",
+    out: OutOption = None,
     provisional: Provisional = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `preview`.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """File, edit, comment, close and re-open issues until they agree with the newest detection.
 
     Safe to stop and to repeat. Exit code 4 when something could not be done; the next sync does it.
+
+    JSON keys: tracker, dry_run, done, heard, refused, failed, warnings, open, counts. CSV columns: action, key, number,
+    title, why.
     """
     if dry_run:
-        preview_command(history, tracker, issues, format, provisional)
+        preview_command(history, tracker, issues, format, out, provisional, quiet)
         return
     from alerts import sync
 
@@ -83,20 +93,23 @@ def sync_command(
     with store:
         report = sync(store, where, settings, can=_measurable())
     if format == "json":
-        typer.echo(report.model_dump_json(indent=2))
+        emit(report.model_dump_json(indent=2) + "\n", out)
+    elif format == "text":
+        emit(_report_text(report), out)
     else:
-        _print_report(report)
+        print_rows([done.model_dump() for done in report.done], format, CHANGED, out=out)
+    for message in (*report.warnings, *report.refused, *report.failed):
+        remark(message)
     if not report.complete:
         raise typer.Exit(4)
 
 
-def _print_report(report: SyncReport) -> None:
-    for done in report.done:
-        where = f" #{done.number}" if done.number else ""
-        typer.echo(f"{done.action:10}{done.key}{where}: {done.title or done.why}")
-    typer.echo(f"{report.tracker}: {len(report.done)} changes, {report.open} open issues.")
-    for message in (*report.warnings, *report.refused, *report.failed):
-        typer.echo(message, err=True)
+def _report_text(report: SyncReport) -> str:
+    lines = [
+        f"{done.action:10}{done.key}{f' #{done.number}' if done.number else ''}: {done.title or done.why}\n"
+        for done in report.done
+    ]
+    return "".join((*lines, f"{report.tracker}: {len(report.done)} changes, {report.open} open issues.\n"))
 
 
 @group.command("preview")
@@ -105,37 +118,51 @@ def preview_command(
     tracker: TrackerName = "auto",
     issues: Issues = None,
     format: Annotated[
-        Literal["text", "json", "markdown"], typer.Option(help="markdown prints the issues and comments in full.")
+        Literal["text", "json", "csv", "markdown"],
+        typer.Option(help="markdown prints the issues and comments in full, csv a row for each change."),
     ] = "text",
+    out: OutOption = None,
     provisional: Provisional = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Show what a sync would file, change and close. Writes nothing anywhere."""
+    """Show what a sync would file, change and close. Writes nothing anywhere.
+
+    JSON keys: action, key, why, number, draft, title, body, reopen, comment, close, labels, events, carries, sub. CSV
+    columns: action, key, number, title, why.
+    """
     from alerts import preview
 
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
         changes = preview(store, where, settings, can=_measurable())
+    rows = [_change_row(change) for change in changes]
     if format == "json":
-        import json
-
-        typer.echo(json.dumps([change.model_dump(mode="json") for change in changes], indent=2))
+        emit(json_text([change.model_dump(mode="json") for change in changes]), out)
         return
     if not changes:
-        typer.echo("Nothing to file, change or close.", err=True)
+        remark("Nothing to file, change or close.", quiet)
     unsure = sum(change.action == "record" and change.why == "the finding is provisional" for change in changes)
     if unsure:
-        typer.echo(
+        remark(
             f"{unsure} provisional: filed once `pointdrop nightly` has measured both releases side by side; "
             "--provisional files them as they are.",
-            err=True,
+            quiet,
         )
-    for change in changes:
-        if format == "markdown":
-            typer.echo(_in_full(change))
-        else:
-            number = f" #{change.number}" if change.number else ""
-            title = change.draft.title if change.draft else change.title or change.why
-            typer.echo(f"{change.action:10}{change.key}{number}: {title}")
+    if format == "csv":
+        print_rows(rows, format, CHANGED, out=out)
+    elif format == "markdown":
+        emit("\n".join(_in_full(change) for change in changes), out)
+    else:
+        numbers = [f" #{row['number']}" if row["number"] else "" for row in rows]
+        told = (
+            f"{r['action']:10}{r['key']}{n}: {r['title'] or r['why']}\n" for r, n in zip(rows, numbers, strict=True)
+        )
+        emit("".join(told), out)
+
+
+def _change_row(change: Change) -> dict[str, Any]:
+    title = change.draft.title if change.draft else change.title
+    return {"action": change.action, "key": change.key, "number": change.number, "title": title, "why": change.why}
 
 
 def _in_full(change: Change) -> str:
@@ -148,9 +175,17 @@ def _in_full(change: Change) -> str:
 
 @group.command("list")
 def list_command(
-    history: History = None, tracker: TrackerName = "auto", issues: Issues = None, format: Format = "text"
+    history: History = None,
+    tracker: TrackerName = "auto",
+    issues: Issues = None,
+    format: FormatOption = Format.text,
+    out: OutOption = None,
+    quiet: QuietOption = False,
 ) -> None:
-    """List every finding and issue with its state."""
+    """List every finding and issue with its state.
+
+    JSON keys and CSV columns: key, state, number, url, title, kind, tier, since, note.
+    """
     from datetime import UTC, datetime
 
     from alerts.observe import observe
@@ -159,29 +194,21 @@ def list_command(
     store, where, settings = _open(history, tracker, issues)
     with store:
         lines = overview(observe(store, where, settings, datetime.now(UTC), can=_measurable()))
-    if format == "json":
-        import json
-
-        typer.echo(json.dumps([line.model_dump(mode="json") for line in lines], indent=2))
-        return
     if not lines:
-        typer.echo("No findings and no issues; `pointdrop detect` looks for some.", err=True)
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("state", "issue", "key", "title"):
-        table.add_column(column, overflow="fold")
-    for line in lines:
-        number = f"#{line.number}" if line.number else "-"
-        title = f"{line.title} ({line.note})" if line.note else line.title
-        table.add_row(line.state, number, escape(line.key), escape(title))
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(table)
+        remark("No findings and no issues; `pointdrop detect` looks for some.", quiet)
+    rows = [line.model_dump(mode="json") for line in lines]
+    shown = [
+        {
+            "state": line.state,
+            "issue": f"#{line.number}" if line.number else "-",
+            "key": line.key,
+            "title": f"{line.title} ({line.note})" if line.note else line.title,
+        }
+        for line in lines
+    ]
+    for_people = format in (Format.text, Format.markdown)
+    if lines or format is not Format.text:
+        print_rows(rows, format, SHOWN if for_people else LISTED, out=out, shown=shown)
 
 
 @group.command("show")
@@ -190,9 +217,13 @@ def show_command(
     history: History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
-    format: Format = "text",
+    format: Annotated[Literal["text", "json"], typer.Option(help="text for people, json for programs.")] = "text",
+    out: OutOption = None,
 ) -> None:
-    """Show one finding: its state, everything that happened to it, and the text of its issue."""
+    """Show one finding: its state, everything that happened to it, and the text of its issue.
+
+    JSON keys: those of `alerts list`, events, body.
+    """
     from datetime import UTC, datetime
 
     from alerts.errors import UnknownIssue
@@ -209,21 +240,20 @@ def show_command(
         raise UnknownIssue(f"nothing is known of {key}; `pointdrop alerts list` prints the keys.")
     draft = observed.world.drafts.get(key)
     if format == "json":
-        import json
-
         values = {
             **line.model_dump(mode="json"),
             "events": [event.model_dump(mode="json") for event in events],
             "body": draft.body if draft else None,
         }
-        typer.echo(json.dumps(values, indent=2))
+        emit(json_text(values), out)
         return
-    typer.echo(f"{line.title}\n{line.state}{f', issue {line.number} {line.url}' if line.number else ''}\n")
+    told = [f"{line.title}\n{line.state}{f', issue {line.number} {line.url}' if line.number else ''}\n"]
     for event in events:
         reason = event.detail.get("reason") or event.detail.get("release") or ""
-        typer.echo(f"{event.at:%Y-%m-%d %H:%M}  {event.event:14}{event.actor}  {reason}".rstrip())
+        told.append(f"{event.at:%Y-%m-%d %H:%M}  {event.event:14}{event.actor}  {reason}".rstrip())
     if draft:
-        typer.echo(f"\n{draft.body}")
+        told.append(f"\n{draft.body}")
+    emit("\n".join(told) + "\n", out)
 
 
 @group.command("ack")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from pointdrop.cli.rows import Format, OutOption, emit, json_text, print_rows
 
 if TYPE_CHECKING:
     from detector.bisect import Answer
     from pointdrop.jobs.bisect import Bisection
 
 INCOMPLETE = 4
+#: Columns in CSV and Markdown.
+CANDIDATE = ("candidate", "level", "change_pct", "side", "note")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +37,11 @@ def bisect(
     profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
     budget: Annotated[int, typer.Option(min=2, help="Blocks of candidates that may be measured in all.")] = 40,
     sandbox: Annotated[bool, typer.Option("--sandbox", help="Build inside bubblewrap.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="Of the answer on standard output.")] = "text",
+    format: Annotated[
+        Format, typer.Option("--format", help="text and json: the answer; csv and markdown: a row a candidate.")
+    ] = Format.text,
+    out: OutOption = None,
+    seed: Annotated[int, typer.Option(help="Order of blocks.")] = 1,
     offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -40,6 +49,9 @@ def bisect(
 
     A bisection that was stopped goes on where it was; a larger --budget goes further. Exit code 4 when the answer is an
     interval and not one candidate, or when the two ends turn out to be the same.
+
+    JSON keys: after, first, between, exact, reason, differ, dbms, test, metric, levels, blocks. CSV columns: candidate,
+    level, change_pct, side, note.
     """
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
@@ -72,6 +84,7 @@ def bisect(
             floor_pct=metrics[metric].smallest_change_pct if metric in metrics else 1.0,
             configs=configs,
             state=state,
+            seed=seed,
             on_event=reporter.on_event,
             say=reporter.say,
         )
@@ -79,32 +92,20 @@ def bisect(
         fresh = job.new(dbms, test, metric, config, candidates, budget)
         reporter.say(f"{len(candidates)} candidates from {candidates[0]} to {candidates[-1]}; state in {path}")
         bisection, answer = job.run(bench, path, job.load(path, fresh))
-    _print(bisection, answer, format)
+    _print(bisection, answer, format, out)
     raise typer.Exit(0 if answer.exact else INCOMPLETE)
 
 
-def _print(bisection: Bisection, answer: Answer, format: str) -> None:
-    import json
+def _print(bisection: Bisection, answer: Answer, format: Format, out: Path | None) -> None:
     from dataclasses import asdict
-    from statistics import fmean
 
-    levels = {name: fmean(values) for name, values in bisection.values.items() if values}
-    if format == "json":
-        row = {**asdict(answer), "dbms": bisection.dbms, "test": bisection.test, "metric": bisection.metric}
-        typer.echo(json.dumps({**row, "levels": levels, "blocks": bisection.machine.spent}, indent=2))
-        return
-    if answer.exact:
-        typer.echo(f"{answer.first} is the first at the new level of {bisection.test} ({bisection.metric}).")
-    elif not answer.differ:
-        typer.echo(f"There is nothing to find: {answer.reason}.")
+    from pointdrop.jobs.bisect_views import answer_lines, candidate_rows, levels_of
+
+    if format is Format.json:
+        asked = {"dbms": bisection.dbms, "test": bisection.test, "metric": bisection.metric}
+        found = {"levels": levels_of(bisection), "blocks": bisection.machine.spent}
+        emit(json_text({**asdict(answer), **asked, **found}), out)
+    elif format is Format.text:
+        emit("".join(f"{line}\n" for line in answer_lines(bisection, answer)), out)
     else:
-        inside = ", ".join((*answer.between, answer.first))
-        typer.echo(f"The change came after {answer.after}, with one of {inside}: {answer.reason}.")
-    reference = levels.get(bisection.machine.candidates[0])
-    for name in bisection.machine.candidates:
-        if name in levels and reference:
-            side = bisection.machine.tried[name].side if name in bisection.machine.tried else "end"
-            change = 100 * (levels[name] / reference - 1)
-            typer.echo(f"  {name:<42} {levels[name]:>16,.1f}  {change:+7.2f} %  {side}")
-    for name, why in bisection.notes.items():
-        typer.echo(f"  {name}: {why}")
+        print_rows(candidate_rows(bisection), format, CANDIDATE, out=out)

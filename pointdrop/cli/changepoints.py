@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from pointdrop.cli.rows import OutOption, emit, print_rows, remark
+
+COLUMNS = (
+    "series_id", "position", "label", "previous", "direction", "change_pct", "low_pct", "high_pct", "probability",
+    "q_value", "tier", "warnings",
+)  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +29,11 @@ def changepoints(
         bool, typer.Option("--serve", help="Answer JSON objects, one a line, until standard input ends.")
     ] = False,
     no_pool: Annotated[bool, typer.Option("--no-pool", help="Judge every series by itself.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write there instead of to standard output.")] = None,
+    format: Annotated[
+        Literal["jsonl", "json", "csv", "markdown", "text"],
+        typer.Option("--format", help="jsonl: an object a line; json: an array of them."),
+    ] = "jsonl",
+    out: OutOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing about series beside their changepoints.")] = False,
 ) -> None:
     """Find the changepoints in series of values: CSV in, JSON Lines out.
@@ -30,6 +41,9 @@ def changepoints(
     Optional columns: label, block, dbms, line, server, config, benchmark, group, test, metric, unit, better. Series
     with a label at every position and at most 60 positions are releases; those of one dbms, line, config, benchmark
     and set of labels are judged together. All others are commit series.
+
+    JSON keys and CSV columns: series_id, position, label, previous, direction, change_pct, low_pct, high_pct,
+    probability, q_value, tier, warnings.
 
     With --serve, `{"values": [...]}` gets `{"indices": [...]}`, with `"tier": "provisional"` also changes not confirmed
     yet; `{"type": "matrix", "qps": [servers][tests][releases][blocks], "cpu": the same or null}` gets
@@ -50,14 +64,15 @@ def changepoints(
     except OSError as error:
         raise BadTable(f"cannot read {file}: {error.strerror}") from error
     found = judge(series, pool=not no_pool)
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.rows)
-    if out:
-        out.write_text(text, encoding="utf-8")
+    if format == "jsonl":
+        emit("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.rows), out)
+    elif format == "json":
+        print_rows(found.rows, format, COLUMNS, out=out)
     else:
-        sys.stdout.write(text)
-    if not quiet:
-        for note in found.notes:
-            typer.echo(note, err=True)
+        joined = [row | {"warnings": "; ".join(row["warnings"])} for row in found.rows]
+        print_rows(joined, format, COLUMNS, out=out)
+    for note in found.notes:
+        remark(note, quiet)
 
 
 def _serve() -> None:

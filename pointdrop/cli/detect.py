@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pointdrop.cli.detect_views import (
+    FINDING_FIELDS,
+    REPLAY_FIELDS,
     explanation_text,
     finding_row,
+    finding_shown,
     finding_text,
     replayed_json,
     replayed_row,
+    replayed_shown,
     replayed_text,
 )
+from pointdrop.cli.rows import Format as RowFormat
+from pointdrop.cli.rows import OutOption, QuietOption, emit, json_text, print_rows, remark
 
 if TYPE_CHECKING:
     from history.model import Finding
     from history.store import Store
 
 Format = Annotated[
-    Literal["table", "json", "text"],
-    typer.Option("--format", help="table: one line each; text: with the evidence; json: for programs."),
+    Literal["table", "text", "json", "csv", "markdown"],
+    typer.Option(
+        "--format", help="table, csv and markdown: a row each; text: with the evidence; json: everything there is."
+    ),
 ]
 History = Annotated[
     str | None, typer.Option("--history", envvar="POINTDROP_HISTORY", help="SQLAlchemy URL of the history.")
 ]
 Dbms = Annotated[str | None, typer.Option("--dbms", help="Only this DBMS.")]
 Line = Annotated[str | None, typer.Option("--line", help="Only this line.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Write the output there instead of standard output.")]
 
-#: Columns of a table that no terminal shows, so that a row stays on one line.
-PIPED_WIDTH = 200
+SHOWN_FINDING = ("finding", "cause", "tier", "previous", "tests", "median", "worst")
+SHOWN_REPLAY = ("measured", "finding", "seen", "tests", "median", "worst", "still there")
+#: CSV has the fields apart and named for programs.
+FINDING_COLUMNS = {"table": SHOWN_FINDING, "markdown": SHOWN_FINDING, "csv": FINDING_FIELDS}
+REPLAY_COLUMNS = {"table": SHOWN_REPLAY, "markdown": SHOWN_REPLAY, "csv": REPLAY_FIELDS}
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +56,7 @@ def detect(
     dbms: Dbms = None,
     line: Line = None,
     format: Format = "table",
-    out: Out = None,
+    out: OutOption = None,
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", help="Scan on this Dask cluster, as in tcp://10.0.0.1:8786.")
     ] = None,
@@ -64,18 +74,23 @@ def detect(
         Literal["regression"] | None,
         typer.Option("--fail-on", help="Exit with 3 when there is a finding of this kind that is not refuted."),
     ] = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Find changes in the history and write them down as its newest detection.
 
     Every boundary between two releases at which tests changed is one finding: regression, improvement, environment
     shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
+
+    JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
+    evidence, warnings. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, tests, metric,
+    median_pct, worst_pct, worst_test.
     """
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
     from pointdrop.paths import configs_dir, history_url
 
     with Store.open(history_url(history)) as store:
-        _held(store, dbms, line)
+        _held(store, dbms, line, quiet)
         findings = run_detection(
             store,
             load_detector_settings(configs_dir()),
@@ -88,12 +103,16 @@ def detect(
             _suspects(findings, store, plan, out, github_output)
             return
     if format == "json":
-        _json([finding.model_dump(mode="json") for finding in findings], out)
+        emit(json_text([finding.model_dump(mode="json") for finding in findings]), out)
     elif format == "text":
-        _text("\n\n".join(finding_text(finding) for finding in findings) or "No changes.", out)
+        emit("\n".join(finding_text(finding) for finding in findings), out)
     else:
-        rows = [finding_row(finding) for finding in findings]
-        _table(("finding", "cause", "tier", "previous", "tests", "median", "worst"), rows, out)
+        shown = [finding_shown(finding) for finding in findings]
+        print_rows(
+            [finding_row(f) for f in findings], _row_format(format), FINDING_COLUMNS[format], out=out, shown=shown
+        )
+    if not findings:
+        remark("No changes.", quiet)
     if fail_on and any(finding.kind == fail_on and finding.tier != "unconfirmed" for finding in findings):
         raise typer.Exit(3)
 
@@ -117,7 +136,7 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
             typer.echo(f"{suspect}: one of the two can no longer be had, so it is not measured again", err=True)
             found.remove(suspect)
     rows = suspect_rows(bench, wanted, found)
-    _json(rows, out)
+    emit(json_text(rows), out)
     if github_output:
         append_output(github_output, rows)
 
@@ -130,12 +149,16 @@ def replay(
     dbms: Dbms = None,
     line: Line = None,
     format: Format = "table",
-    out: Out = None,
+    out: OutOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Say what would have been found, and when, had Pointdrop been running.
 
     Goes through each line release by release with only the past visible. `same release` means that the change would
     have been seen on the day its release was measured. Writes nothing.
+
+    JSON keys: dbms, line, measured, delay, stays, finding. CSV columns: dbms, measured, delay, stays, and those of
+    `detect`.
     """
     from tempfile import TemporaryDirectory
 
@@ -150,17 +173,24 @@ def replay(
         with Store.open(url) as store:
             if dataset:
                 datasets.load(store, dataset)
-            _held(store, dbms, line)
+            _held(store, dbms, line, quiet)
             series = list(store.series(dbms=dbms, line=line))
             known = store.releases(dbms)
     events = list(replayed(series, load_detector_settings(configs_dir()), known))
     if format == "json":
-        _json([replayed_json(event) for event in events], out)
+        emit(json_text([replayed_json(event) for event in events]), out)
     elif format == "text":
-        _text("\n\n".join(replayed_text(event) for event in events) or "Nothing would have been found.", out)
+        emit("\n".join(replayed_text(event) for event in events), out)
     else:
+        shown = [replayed_shown(event) for event in events]
         rows = [replayed_row(event) for event in events]
-        _table(("measured", "finding", "seen", "tests", "median", "worst", "still there"), rows, out)
+        print_rows(rows, _row_format(format), REPLAY_COLUMNS[format], out=out, shown=shown)
+    if not events:
+        remark("Nothing would have been found.", quiet)
+
+
+def _row_format(format: str) -> RowFormat:
+    return RowFormat.text if format == "table" else RowFormat(format)
 
 
 def explain(
@@ -172,7 +202,7 @@ def explain(
     format: Annotated[
         Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")
     ] = "text",
-    out: Out = None,
+    out: OutOption = None,
 ) -> None:
     """Explain one series in words: the rule, the noise floor, what could have been seen, evidence for and against."""
     from dataclasses import asdict
@@ -198,55 +228,22 @@ def explain(
             family = list(store.series(dbms=key.dbms, line=key.line, config=key.config, benchmark=key.benchmark))
     found = explained(family, key, load_detector_settings(configs_dir()))
     if format == "json":
-        _json(asdict(found) | {"key": key.id}, out)
+        emit(json_text(asdict(found) | {"key": key.id}), out)
     else:
-        _text(explanation_text(found), out)
+        emit(f"{explanation_text(found)}\n", out)
 
 
-def _held(store: Store, dbms: str | None, line: str | None) -> None:
+def _held(store: Store, dbms: str | None, line: str | None, quiet: bool) -> None:
     """UnknownSeries when nothing of what was asked for is in the history; a word when it is empty."""
     from history.errors import UnknownSeries
 
     lines = store.lines()
     if not lines:
-        typer.echo(
+        remark(
             "The history is empty. Measure with: pointdrop nightly. Or load published results: "
             "pointdrop history load smalldatum",
-            err=True,
+            quiet,
         )
     elif not any(dbms in (None, one[0]) and line in (None, one[1]) for one in lines):
         there = ", ".join(sorted({f"{one[0]} {one[1]}" for one in lines}))
         raise UnknownSeries(f"nothing of {' '.join(filter(None, (dbms, line)))} in this history; it has {there}")
-
-
-def _json(value: Any, out: Path | None) -> None:
-    import json
-
-    _text(json.dumps(value, indent=2, default=str), out)
-
-
-def _text(text: str, out: Path | None) -> None:
-    if out is None:
-        typer.echo(text)
-    else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text + "\n", encoding="utf-8")
-
-
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]], out: Path | None) -> None:
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console = Console(file=StringIO() if out else None, highlight=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(table if rows else "No changes.")
-    if out and isinstance(console.file, StringIO):
-        _text(console.file.getvalue().rstrip("\n"), out)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from detector.explain import Explanation
     from detector.replay import Replayed
-    from history.model import Finding, Move
+    from history.model import Finding
 
 #: Moves of a finding that the text shows, the largest first.
 MOVES_SHOWN = 10
 
 
-def _tests(moves: Sequence[Move]) -> str:
-    return str(len({move.key.test for move in moves}))
+#: Columns of findings and of replays for programs.
+FINDING_FIELDS = (
+    "finding", "kind", "cause", "tier", "dbms", "line", "previous", "release", "tests", "metric", "median_pct",
+    "worst_pct", "worst_test",
+)  # fmt: skip
+REPLAY_FIELDS = ("dbms", "measured", "delay", "stays", *(name for name in FINDING_FIELDS if name != "dbms"))
 
 
-def _sizes(finding: Finding) -> tuple[str, str]:
-    """Median and worst of the moves: in throughput if it moved, else in the metric that most tests moved in."""
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """FINDING_FIELDS; median and worst are of the metric that tells most: throughput if it moved, else the metric that
+    most tests moved in."""
     from detector.moves import RANK, median_pct
     from detector.releases.kinds import resource_of
 
@@ -33,18 +36,30 @@ def _sizes(finding: Finding) -> tuple[str, str]:
     metric = min(set(metrics), key=rank)
     of_metric = [move for move in finding.moves if move.key.metric == metric]
     worst = max(of_metric, key=lambda move: (abs(move.change_pct), move.key.id))
-    return f"{metric} {median_pct(of_metric):+.1f} %", f"{worst.change_pct:+.1f} % {worst.key.test}"
+    return {
+        "finding": finding.key,
+        "kind": finding.kind,
+        "cause": finding.cause,
+        "tier": finding.tier,
+        "dbms": finding.dbms,
+        "line": finding.line,
+        "previous": finding.previous,
+        "release": finding.release,
+        "tests": len({move.key.test for move in finding.moves}),
+        "metric": metric,
+        "median_pct": round(median_pct(of_metric), 4),
+        "worst_pct": round(worst.change_pct, 4),
+        "worst_test": worst.key.test,
+    }
 
 
-def finding_row(finding: Finding) -> tuple[str, ...]:
-    return (
-        finding.key,
-        finding.cause,
-        finding.tier,
-        finding.previous,
-        _tests(finding.moves),
-        *_sizes(finding),
-    )
+def finding_shown(finding: Finding) -> dict[str, Any]:
+    """The same for people."""
+    row = finding_row(finding)
+    return row | {
+        "median": f"{row['metric']} {row['median_pct']:+.1f} %",
+        "worst": f"{row['worst_pct']:+.1f} % {row['worst_test']}",
+    }
 
 
 def finding_text(finding: Finding) -> str:
@@ -62,7 +77,7 @@ def finding_text(finding: Finding) -> str:
         lines.append(f"  and {len(largest) - MOVES_SHOWN} smaller moves")
     lines += [f"  {sentence}" for sentence in finding.evidence]
     lines += [f"  note: {warning}" for warning in finding.warnings]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _seen(event: Replayed) -> str:
@@ -71,15 +86,19 @@ def _seen(event: Replayed) -> str:
     return f"{event.delay} release{'s' if event.delay > 1 else ''} later"
 
 
-def replayed_row(event: Replayed) -> tuple[str, ...]:
-    return (
-        f"{event.dbms} {event.newest}",
-        event.finding.key,
-        _seen(event),
-        _tests(event.finding.moves),
-        *_sizes(event.finding),
-        "yes" if event.stays else "no",
-    )
+def replayed_row(event: Replayed) -> dict[str, Any]:
+    """REPLAY_FIELDS."""
+    moment = {"dbms": event.dbms, "measured": event.newest, "delay": event.delay, "stays": event.stays}
+    return moment | finding_row(event.finding)
+
+
+def replayed_shown(event: Replayed) -> dict[str, Any]:
+    """The same for people."""
+    return finding_shown(event.finding) | {
+        "measured": f"{event.dbms} {event.newest}",
+        "seen": _seen(event),
+        "still there": "yes" if event.stays else "no",
+    }
 
 
 def replayed_text(event: Replayed) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from pointdrop.cli.rows import Format, FormatOption, OutOption, print_rows
 
 if TYPE_CHECKING:
     from runners.doctor import Check
@@ -15,7 +17,8 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    format: Annotated[Literal["text", "json"], typer.Option(help="text for people, json for programs.")] = "text",
+    format: FormatOption = Format.text,
+    out: OutOption = None,
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend what was found. Changes nothing.")
     ] = False,
@@ -26,8 +29,9 @@ def doctor(
     """Check this machine for measuring: what was found, why it matters, what it costs, how to mend it.
 
     Reads only, takes about two seconds. Exit code 4 when a check fails, so that a runner can refuse a sick host.
+
+    JSON keys and CSV columns: name, status, found, why, cost, fix.
     """
-    import json
     from dataclasses import asdict
 
     from pointdrop.paths import state_dir
@@ -38,16 +42,18 @@ def doctor(
         was = Canary(state_dir()).clear()
         typer.echo("This host may measure again." if was else "This host was not in quarantine.", err=True)
     checks = examine(probe(state_dir()))
-    if format == "json":
-        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
+    if format is Format.json:
+        print_rows([asdict(check) for check in checks], format, out=out)
     elif fix:
         commands = [(check, command) for check in checks for command in check.fix]
         for check, command in commands:
             typer.echo(f"{command}   # {check.name}: {check.found}" if "#" not in command else command)
         if not commands:
             typer.echo("Nothing that a command could mend.", err=True)
-    else:
+    elif format is Format.text and out is None:
         _print(checks)
+    else:
+        print_rows([asdict(check) | {"fix": "; ".join(check.fix)} for check in checks], format, out=out)
     if any(check.status == "fail" for check in checks):
         raise typer.Exit(4)
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pointdrop.cli.rows import Format, FormatOption, OutOption, emit, json_text, print_rows
+
 if TYPE_CHECKING:
     from runners.releases import Catalogue, Installed, Pin, ReleaseState
 
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
+PatchFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="text is TOML for the manifest.")]
 Dbms = Annotated[str, typer.Argument(help="postgres, mysql, mariadb or myrocks.")]
 Versions = Annotated[list[str], typer.Argument(help="Versions, as `releases list` prints them.")]
 SourceName = Annotated[
@@ -21,8 +23,8 @@ Offline = Annotated[bool, typer.Option("--offline", help="Ask no network: last k
 #: Exit status of a command that did what it could while something could not be reached.
 INCOMPLETE = 4
 
-#: Columns of a table that no terminal shows, so that a row stays on one line.
-PIPED_WIDTH = 300
+#: Keys of a release in JSON, and columns in CSV.
+LISTED = ("dbms", "version", "line", "released", "state", "cached", "source", "locator", "digest", "reason")
 
 group = typer.Typer(no_args_is_help=True, help="What can be measured: discover, verify, pin, fetch, build.")
 
@@ -38,12 +40,6 @@ def _catalogue(offline: bool = False) -> Catalogue:
     return Catalogue(configs_dir(), state_dir(), offline=offline)
 
 
-def _print_json(value: Any) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2, default=str))
-
-
 def _row(state: ReleaseState) -> dict[str, Any]:
     release = state.release
     return {
@@ -53,43 +49,38 @@ def _row(state: ReleaseState) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print_states(states: list[ReleaseState], format: str) -> None:
-    if format == "json":
-        _print_json([_row(state) for state in states])
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("dbms", "version", "line", "released", "state", "cached", "source", "sha256", "reason"):
-        table.add_column(column, overflow="fold", no_wrap=column != "reason")
-    for state in states:
-        release = state.release
-        table.add_row(
-            release.dbms, release.version, release.line, str(release.released or ""), state.state.replace("_", " "),
-            "yes" if state.cached else "", release.build, release.digest[:12], state.reason,
-        )  # fmt: skip
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(table)
+def _shown(state: ReleaseState) -> dict[str, Any]:
+    """The same for people."""
+    row = _row(state)
+    seen = {
+        "state": state.state.replace("_", " "),
+        "cached": "yes" if state.cached else "",
+        "sha256": row["digest"][:12],
+    }
+    return row | seen
 
 
-def _print_installed(installed: list[Installed], format: str) -> None:
-    if format == "json":
-        _print_json(
-            [
-                {
-                    "dbms": one.release.dbms, "version": one.release.version, "line": one.release.line,
-                    "source": one.release.build, "digest": one.release.digest, "prefix": str(one.prefix),
-                    "loader": one.loader and str(one.loader.program), "files": len(one.files), "parts": dict(one.parts),
-                }
-                for one in installed
-            ]
-        )  # fmt: skip
-        return
-    for one in installed:
-        typer.echo(f"{one.release.name}  {one.release.digest[:12]}  {one.prefix}")
+def _print_states(states: list[ReleaseState], format: Format, out: Path | None) -> None:
+    shown = ("dbms", "version", "line", "released", "state", "cached", "source", "sha256", "reason")
+    columns = shown if format in (Format.text, Format.markdown) else LISTED
+    print_rows([_row(state) for state in states], format, columns, out=out, shown=[_shown(state) for state in states])
+
+
+def _print_installed(installed: list[Installed], format: Format, out: Path | None = None) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "dbms": one.release.dbms, "version": one.release.version, "line": one.release.line,
+            "source": one.release.build, "digest": one.release.digest, "prefix": str(one.prefix),
+            "loader": one.loader and str(one.loader.program), "files": len(one.files),
+        }
+        for one in installed
+    ]  # fmt: skip
+    if format is Format.json:
+        rows = [row | {"parts": dict(one.parts)} for row, one in zip(rows, installed, strict=True)]
+    if format is Format.text:
+        emit("".join(f"{row['dbms']} {row['version']}  {row['digest'][:12]}  {row['prefix']}\n" for row in rows), out)
+    else:
+        print_rows(rows, format, out=out)
 
 
 def _finish(catalogue: Catalogue) -> None:
@@ -108,13 +99,16 @@ def list_releases(
         Literal["pinned", "new", "withdrawn", "not_runnable", "gone", "cached"] | None,
         typer.Option(help="Only this state."),
     ] = None,
-    format: Format = "text",
+    format: FormatOption = Format.text,
+    out: OutOption = None,
 ) -> None:
     """Every release that is known, in version order, with its state; asks nobody.
 
     `pinned` can be fetched and must have the digest shown; `new` was offered at the last discovery and has no pin yet;
     `withdrawn` and `not_runnable` are refused, with the reason; `gone` was pinned here, but its source lost it since;
     `cached` is unpacked on this machine.
+
+    JSON keys and CSV columns: dbms, version, line, released, state, cached, source, locator, digest, reason.
     """
     catalogue = _catalogue(offline=True)
     states = [
@@ -123,7 +117,7 @@ def list_releases(
         for one in catalogue.list(name)
         if line in (None, one.release.line) and (state in (None, one.state) or (state == "cached" and one.cached))
     ]
-    _print_states(states, format)
+    _print_states(states, format, out)
 
 
 @group.command()
@@ -134,7 +128,7 @@ def discover(
         bool, typer.Option("--pin", help="Download what is new, check it against the vendor, and pin it here.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Write the patch to this file instead of standard output.")] = None,
-    format: Format = "text",
+    format: PatchFormat = "text",
 ) -> None:
     """Ask the sources what they have, and print what is new as an addition to the manifest.
 
@@ -157,18 +151,13 @@ def discover(
     unpinned = [state for name in names for state in catalogue.list(name) if state.state == "new"]
     pins = {name: catalogue.new_pins(name) for name in names}
     text = _discovered_json(unpinned, pins) if format == "json" else _discovered_text(unpinned, pins)
-    if out:
-        out.write_text(text, encoding="utf-8")
-    else:
-        typer.echo(text, nl=False)
+    emit(text, out)
     _finish(catalogue)
 
 
 def _discovered_json(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
-    import json
-
     new = {name: [one.model_dump(mode="json", exclude_defaults=True) for one in some] for name, some in pins.items()}
-    return json.dumps({"new": [_row(state) for state in unpinned], "pins": new}, indent=2) + "\n"
+    return json_text({"new": [_row(state) for state in unpinned], "pins": new})
 
 
 def _discovered_text(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
@@ -189,7 +178,7 @@ def verify(
     dbms: Annotated[str | None, typer.Argument(help="Only this DBMS.")] = None,
     versions: Annotated[list[str] | None, typer.Argument(help="Only these versions.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Download once more, and compare with the pin.")] = False,
-    format: Format = "text",
+    format: FormatOption = Format.text,
 ) -> None:
     """Read everything cached once more and compare it with the pins: archives, and every file unpacked from them.
 
@@ -205,8 +194,9 @@ def verify(
             if wanted and (state.cached or (again and state.state == "pinned")):
                 problems = verify_release(catalogue, name, state.release.version, again=again)
                 results.append({"release": state.release.name, "ok": not problems, "problems": problems})
-    if format == "json":
-        _print_json(results)
+    if format is not Format.text:
+        joined = [result | {"problems": "; ".join(result["problems"])} for result in results]
+        print_rows(results if format is Format.json else joined, format, ("release", "ok", "problems"))
     else:
         for result in results:
             typer.echo(f"{'ok      ' if result['ok'] else 'CHANGED '} {result['release']}")
@@ -218,7 +208,11 @@ def verify(
 
 @group.command()
 def fetch(
-    dbms: Dbms, versions: Versions, source: SourceName = None, offline: Offline = False, format: Format = "text"
+    dbms: Dbms,
+    versions: Versions,
+    source: SourceName = None,
+    offline: Offline = False,
+    format: FormatOption = Format.text,
 ) -> None:
     """Fetch releases, verified against their pins, and print where they are.
 
@@ -267,7 +261,7 @@ def build(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Build without network, away from everything else.")
     ] = False,
-    format: Format = "text",
+    format: FormatOption = Format.text,
 ) -> None:
     """Build a DBMS from source by the recipe in `configs/dbms/<dbms>/recipes`, and print where it is.
 
@@ -292,7 +286,7 @@ def build(
 @group.command()
 def prune(
     keep: Annotated[str, typer.Option(help="Keep at most this much, such as 10GiB or 500MiB; 0 keeps what runs.")],
-    format: Format = "text",
+    format: Annotated[Literal["text", "json"], typer.Option(help="text or json.")] = "text",
 ) -> None:
     """Remove what was not used for longest until the cache fits; never what is running, never a pin."""
     from runners.releases import parse_size
@@ -301,7 +295,7 @@ def prune(
     removed = catalogue.cache.prune(parse_size(keep))
     left = catalogue.cache.size()
     if format == "json":
-        _print_json({"removed": [vars(one) for one in removed], "left_bytes": left})
+        emit(json_text({"removed": [vars(one) for one in removed], "left_bytes": left}))
     else:
         for one in removed:
             typer.echo(f"removed {one.kind} {one.name} ({one.size / 2**20:.0f} MiB)")

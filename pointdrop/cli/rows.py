@@ -1,15 +1,28 @@
-"""Rows of a table on standard output, as text, JSON, CSV or Markdown."""
+"""Rows of a table on standard output or in a file, as text, JSON, CSV or Markdown; and the options that go with them.
+
+>>> print(rows_text([{"test": "l.i0", "change_pct": 3.5}], "csv"), end="")
+test,change_pct
+l.i0,3.5
+>>> print(rows_text([{"test": "a|b", "change_pct": None}], "markdown"), end="")
+| test | change_pct |
+| --- | --- |
+| a\\|b |  |
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+
+Rows = Sequence[Mapping[str, Any]]
 
 
 class Format(StrEnum):
@@ -21,29 +34,78 @@ class Format(StrEnum):
     markdown = "markdown"
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], format: Format, columns: Sequence[str] = ()) -> None:
-    """Print `rows`; the columns are those named, else those of the first row: without either, nothing is printed.
+FormatOption = Annotated[Format, typer.Option("--format", help="text, json, csv or markdown.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Write the output there instead of standard output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks on standard error.")]
 
-    JSON is an array of objects.
+
+def print_rows(
+    rows: Rows, format: str, columns: Sequence[str] = (), *, out: Path | None = None, shown: Rows | None = None
+) -> None:
+    """Print `rows`, or write them to `out`. `shown` are the same rows for people, in text and Markdown.
+
+    The columns are those named, else those of the first row: without either, nothing is printed but an empty array.
     """
-    names = list(columns) or list(rows[0] if rows else ())
-    if format is Format.json:
-        typer.echo(json.dumps([dict(row) for row in rows], indent=2, default=str, ensure_ascii=False))
-    elif not names:
-        return
-    elif format is Format.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-    elif format is Format.markdown:
-        typer.echo(f"| {' | '.join(names)} |\n| {' | '.join('---' for _ in names)} |")
-        for row in rows:
-            typer.echo(f"| {' | '.join(_cell(row.get(name)).replace('|', chr(92) + '|') for name in names)} |")
+    seen = rows if shown is None or format in (Format.json, Format.csv) else shown
+    if format == Format.text and out is None and seen and sys.stdout.isatty():
+        _draw(seen, list(columns) or list(seen[0]))
     else:
-        cells = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
-        widths = [max(len(row[at]) for row in cells) for at in range(len(names))]
-        for line in cells:
-            typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        emit(rows_text(seen, format, columns), out)
+
+
+def rows_text(rows: Rows, format: str, columns: Sequence[str] = ()) -> str:
+    """The rows as text that ends with a line break; JSON is an array of objects."""
+    names = list(columns) or list(rows[0] if rows else ())
+    if format == Format.json:
+        return json_text([dict(row) for row in rows])
+    if not names:
+        return ""
+    cells = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
+    if format == Format.csv:
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(cells)
+        return buffer.getvalue()
+    if format == Format.markdown:
+        lines = ([cell.replace("\\", "\\\\").replace("|", "\\|") for cell in line] for line in cells)
+        first, *rest = (f"| {' | '.join(line)} |" for line in lines)
+        return "\n".join((first, f"| {' | '.join('---' for _ in names)} |", *rest)) + "\n"
+    widths = [max(len(row[at]) for row in cells) for at in range(len(names))]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+    return "".join(f"{line.rstrip()}\n" for line in padded)
+
+
+def json_text(value: Any) -> str:
+    """Indented JSON; what JSON has no type for is written as its text."""
+    return json.dumps(value, indent=2, default=str, ensure_ascii=False) + "\n"
+
+
+def emit(text: str, out: Path | None = None) -> None:
+    """Data to standard output, or to a file whose folders are made."""
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+
+
+def remark(text: str, quiet: bool = False) -> None:
+    """What is no data, to standard error."""
+    if not quiet:
+        typer.echo(text, err=True)
+
+
+def _draw(rows: Rows, names: Sequence[str]) -> None:
+    """A table as wide as the terminal: the last column folds."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold", no_wrap=name != names[-1])
+    for row in rows:
+        table.add_row(*(Text(_cell(row.get(name))) for name in names))
+    Console(highlight=False).print(table)
 
 
 def _cell(value: Any) -> str:

@@ -59,6 +59,8 @@ class Bench:
     floor_pct: float
     configs: Path
     state: Path
+    seed: int = 1
+    """Order of blocks."""
     on_event: Callable[[Event], None] = lambda event: None
     say: Callable[[str], None] = lambda text: None
 
@@ -180,7 +182,7 @@ def _measure(job: Bench, path: Path, bisection: Bisection, wanted: Measure, ends
         control=installed[wanted.candidate].release,
         configs=(bisection.config,),
         blocks=wanted.blocks,
-        seed=len(bisection.values),
+        seed=job.seed + len(bisection.values),
     )
     held = bisection
 

@@ -78,8 +78,10 @@ def test_the_gate(url: str) -> None:
 def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     assert json.loads(run("detect", "--history", url, "--format", "json")) == []
-    assert "No changes." in run("detect", "--history", url)
-    assert "The history is empty" in CliRunner().invoke(app, ["detect", "--history", url]).stderr
+    told = CliRunner().invoke(app, ["detect", "--history", url])
+    assert "No changes." in told.stderr and "The history is empty" in told.stderr
+    assert "No changes." not in told.stdout
+    assert CliRunner().invoke(app, ["detect", "--history", url, "--quiet"]).stderr == ""
 
 
 @pytest.mark.parametrize("command", ["detect", "replay"])
