@@ -24,6 +24,7 @@ from signal import Signals
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
+from runners.bounds import scope
 from runners.engines.account import Account
 from runners.engines.errors import EngineError, WrongVersion
 from runners.engines.sandbox import sandboxed
@@ -81,6 +82,7 @@ class Engine(ABC):
         self.server = Server(installed.release.name, self.directory, account, state, self.death_signal)
         if sandbox:
             self.server.confine = self._sandboxed
+            self.server.scope = scope()
 
     # --- what differs from DBMS to DBMS ---------------------------------------------------------------------
 

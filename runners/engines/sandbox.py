@@ -1,7 +1,8 @@
 """Servers and builds of code nobody has reviewed run inside bubblewrap: no network, no other processes, nothing to
 write but what they are given.
 
-It costs no measurable CPU. Everything keeps its path, so that option files and logs mean the same inside and outside.
+What they may take of the machine is bounded (`runners.bounds`). It costs no measurable CPU. Everything keeps its path,
+so that option files and logs mean the same inside and outside.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from runners.bounds import SERVER, TMPFS_BYTES, Bounds
 from runners.engines.errors import NoSandbox
 
 SANDBOX = "bwrap"
@@ -30,14 +32,20 @@ ACCOUNTS = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")
 
 
 def sandboxed(
-    argv: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path], share_processes: bool = False
+    argv: Sequence[str],
+    *,
+    readable: Sequence[Path],
+    writable: Sequence[Path],
+    share_processes: bool = False,
+    bounds: Bounds = SERVER,
+    tmpfs_bytes: int = TMPFS_BYTES,
 ) -> list[str]:
     """`argv` inside a sandbox that sees the system and `readable` read-only and may write to `writable`.
 
     Give `share_processes` when processes inside must keep their ids. NoSandbox when bubblewrap is missing.
 
-    >>> " ".join(sandboxed(["true"], readable=[], writable=[Path("/srv/data")])[-6:])
-    '--bind /srv/data /srv/data -- true'
+    >>> " ".join(sandboxed(["true"], readable=[], writable=[Path("/srv/data")])[-9:])
+    '--bind /srv/data /srv/data --remount-ro /dev --remount-ro / -- true'
     """
     if shutil.which(SANDBOX) is None:
         raise NoSandbox("bubblewrap is missing; run: apt-get install bubblewrap")
@@ -47,9 +55,12 @@ def sandboxed(
     command += ["--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in (*SYSTEM, *ACCOUNTS):
         command += ["--ro-bind-try", path, path]
-    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    for directory in ("/dev/shm", "/tmp"):
+        command += ["--size", str(tmpfs_bytes), "--tmpfs", directory]
     for place in readable:
         command += ["--ro-bind", str(place), str(place)]
     for place in writable:
         command += ["--bind", str(place), str(place)]
-    return [*command, "--", *argv]
+    command += ["--remount-ro", "/dev", "--remount-ro", "/"]  # they are memory, too
+    return bounds.around([*command, "--", *argv])

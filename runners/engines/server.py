@@ -47,6 +47,8 @@ class Server:
         self.record = ServerRecord.new(directory, account.uid, self.socket_directory)
         self.confine: Callable[[Sequence[str]], list[str]] = list
         """Puts a sandbox around a command line, where one is wanted."""
+        self.scope: Sequence[str] = ()
+        """Stands before a command line whose memory is bounded."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, argv: Sequence[str], environment: Mapping[str, str], deadline_s: float, text_in: str = "") -> str:
@@ -55,7 +57,7 @@ class Server:
         ServerDied when it fails, ServerTimeout when it is not done by the deadline.
         """
         self.record.write(self.state)
-        command = self.account.command(self.confine(argv), self.death_signal)
+        command = [*self.scope, *self.account.command(self.confine(argv), self.death_signal)]
         try:
             done = subprocess.run(
                 command,
@@ -86,7 +88,7 @@ class Server:
         with self.log.open("wb") as log:
             self.account.own(self.log)
             self._process = subprocess.Popen(
-                self.account.command(self.confine(argv), self.death_signal),
+                [*self.scope, *self.account.command(self.confine(argv), self.death_signal)],
                 cwd=self.directory,
                 env=self._environment(environment),
                 stdin=subprocess.DEVNULL,

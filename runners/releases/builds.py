@@ -24,6 +24,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from runners.bounds import LEAST_FREE_BYTES, DiskFull, run_within, scope
 from runners.engines.account import server_account
 from runners.releases.archives import remove_tree
 from runners.releases.errors import BuildFailed, InvalidManifest
@@ -131,15 +132,17 @@ class Builder:
         """
         into.parent.chmod(0o755)  # a temporary directory, closed to everybody else until now
         account = server_account()
-        barrier = account.barrier(into)
-        if barrier is not None:
-            raise BuildFailed(
-                f"builds run as {account.name}, which may not enter {barrier} on the way to {into.parent}; "
-                f"set POINTDROP_STATE to a folder that others may enter, or run: chmod o+x {barrier}"
-            )
         work, stage = into.with_name("build"), into.with_name("stage")
-        cache = self._state / "ccache"
-        for directory in (work, stage, cache):
+        cache = (self._state / "ccache").resolve()  # it may be a link to a larger disk, also one not yet made
+        cache.mkdir(parents=True, exist_ok=True)
+        for place in (into, cache):
+            barrier = account.barrier(place)
+            if barrier is not None:
+                raise BuildFailed(
+                    f"builds run as {account.name}, which may not enter {barrier} on the way to {place.parent}; "
+                    f"set POINTDROP_STATE to a folder that others may enter, or run: chmod o+x {barrier}"
+                )
+        for directory in (work, stage):
             directory.mkdir(parents=True, exist_ok=True)
         if self._patch:
             copy = into.with_name("patch")
@@ -148,13 +151,14 @@ class Builder:
         for directory in (source, work, stage):
             account.own_tree(directory)
         account.own(cache)
-        ccache = shutil.which("ccache") is not None
+        path = os.defpath + ":/usr/local/bin:/usr/bin:/bin"
+        ccache = shutil.which("ccache", path=path) is not None
         commands = (
             [(["patch", "--strip=1", "--batch", "--forward", "--input", str(copy)], source)] if self._patch else []
         )
         commands += steps(self.recipe, source, work, stage, prefix, self._jobs, ccache)
         environment = {
-            "PATH": os.defpath + ":/usr/local/bin:/usr/bin:/bin", "HOME": str(work), "LC_ALL": "C.UTF-8",
+            "PATH": path, "HOME": str(work), "LC_ALL": "C.UTF-8",
             "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(into.parent), "CCACHE_NOHASHDIR": "1",
             "DESTDIR": str(stage), **self.recipe.environment,
         }  # fmt: skip
@@ -171,7 +175,8 @@ class Builder:
                     )
                 out.write(f"$ {' '.join(command)}\n".encode())
                 out.flush()
-                self._step(account.command(command), directory, environment, out.fileno(), log)
+                enclosed = [*(scope() if self._sandbox else ()), *account.command(command)]
+                self._step(enclosed, directory, environment, out.fileno(), log)
         staged = stage / str(prefix).lstrip("/")
         if not staged.is_dir():
             raise BuildFailed(f"the build installed nothing below {prefix}; the log is {log}")
@@ -182,16 +187,17 @@ class Builder:
 
     def _step(self, command: list[str], directory: Path, environment: Mapping[str, str], out: int, log: Path) -> None:
         try:
-            done = subprocess.run(
-                command, cwd=directory, env=dict(environment), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                timeout=STEP_SECONDS, check=False,
-            )  # fmt: skip
+            status = run_within(
+                command, cwd=directory, env=environment, out=out, deadline_s=STEP_SECONDS, least_free=LEAST_FREE_BYTES
+            )
         except subprocess.TimeoutExpired as error:
             raise BuildFailed(f"a step did not finish within {STEP_SECONDS} s; the log is {log}") from error
-        if done.returncode:
+        except DiskFull as error:
+            raise BuildFailed(f"the build was stopped: {error}; make room there. The log is {log}") from error
+        if status:
             last = "\n  ".join(log.read_text(errors="replace").splitlines()[-SHOWN_LINES:])
             raise BuildFailed(
-                f"the build failed with status {done.returncode}:\n  {last}\nThe whole log is {log}. "
+                f"the build failed with status {status}:\n  {last}\nThe whole log is {log}. "
                 f"It needs: apt-get install {' '.join(self.recipe.packages)}"
             )
 

@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from runners.bounds import scope
 from runners.engines.account import server_account
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
@@ -37,9 +38,8 @@ def installed_version(prefix: Path, sandbox: bool = False) -> str:
             for program in prefix.glob(f"{directory}/{name}" if directory != "." else name):
                 command = [str(program), *(["--no-defaults"] if name != "postgres" else []), "--version"]
                 if sandbox:
-                    command = server_account().command(
-                        sandboxed(command, writable=(), readable=(prefix,), directory=prefix, environment=PLAIN)
-                    )
+                    inside = sandboxed(command, writable=(), readable=(prefix,), directory=prefix, environment=PLAIN)
+                    command = [*scope(), *server_account().command(inside)]
                 done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
                 if found := re.search(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)", done.stdout.partition(" ")[2]):
                     return found[0]

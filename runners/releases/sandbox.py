@@ -1,9 +1,11 @@
 """Run somebody else's code where it sees the system's programs, its own directories, and nothing more. Pure.
 
-bubblewrap gives it new namespaces: no network, no other processes, no home directories, no capabilities.
+bubblewrap gives it new namespaces: no network, no other processes, no home directories, no capabilities. What it may
+take of the machine is bounded (`runners.bounds`).
 
->>> " ".join(sandboxed(["make"], writable=[Path("/w")], directory=Path("/w"), environment={"LC_ALL": "C"})[:3])
-'bwrap --unshare-all --unshare-user'
+>>> made = sandboxed(["make"], writable=[Path("/w")], directory=Path("/w"), environment={"LC_ALL": "C"})
+>>> " ".join(made[-6:])
+'--remount-ro / --chdir /w -- make'
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from runners.bounds import BUILD, TMPFS_BYTES, Bounds
+
 #: Read-only: programs, libraries, and what programs look up about the machine. No /home, /root, /var, /run.
 SYSTEM = ("/usr", "/etc/passwd", "/etc/group", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf")
 #: Links or directories, as the distribution has them.
 MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
-#: Of the private /tmp.
-TMP_BYTES = 4 << 30
 
 
 def sandboxed(
@@ -26,11 +28,14 @@ def sandboxed(
     directory: Path,
     environment: Mapping[str, str],
     readable: Iterable[Path] = (),
+    bounds: Bounds = BUILD,
+    tmpfs_bytes: int = TMPFS_BYTES,
 ) -> list[str]:
     """`command` inside a sandbox that can write below `writable` and in a /tmp of its own, and sees no network."""
     arguments = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
     arguments += ["--cap-drop", "ALL", "--clearenv", "--proc", "/proc", "--dev", "/dev"]
-    arguments += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp"]
+    for memory in ("/dev/shm", "/tmp"):
+        arguments += ["--size", str(tmpfs_bytes), "--tmpfs", memory]
     for path in SYSTEM:
         arguments += ["--ro-bind-try", path, path]
     for path in MERGED:
@@ -42,4 +47,5 @@ def sandboxed(
         arguments += ["--bind", str(folder), str(folder)]
     for key, value in environment.items():
         arguments += ["--setenv", key, value]
-    return [*arguments, "--chdir", str(directory), "--", *command]
+    arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]  # they are memory, too
+    return bounds.around([*arguments, "--chdir", str(directory), "--", *command])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +14,7 @@ import pytest
 
 from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, UnknownRelease
 from runners.releases.archives import remove_tree
-from runners.releases.builds import Recipe, load_recipe, steps
+from runners.releases.builds import Builder, Recipe, load_recipe, steps
 from tests.runners.releases.vendorsite import Site
 
 PROGRAM = '#include <stdio.h>\nint main(void) { puts("postgres (PostgreSQL) 17.2"); return 0; }\n'
@@ -257,3 +258,64 @@ def test_the_commands_of_a_build_install_below_the_stage_for_the_prefix() -> Non
     assert made[1][0][-2:] == ["--parallel", "3"]
     meson = steps(Recipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
     assert "--destdir=/w/stage" in meson[-1][0]
+
+
+LINKS = {
+    "no link": lambda base: base / "state",
+    "the state directory is one": lambda base: link(base / "link", base / "state"),
+    "the cache is one": lambda base: link(base / "state" / "ccache", base / "large").parent,
+    "the cache is one to what is not there yet": lambda base: link(base / "state" / "ccache", base / "a" / "b").parent,
+    "the cache is a relative one": lambda base: link(base / "state" / "ccache", Path("../large")).parent,
+}
+
+
+def link(place: Path, target: Path) -> Path:
+    place.symlink_to(target)
+    return place
+
+
+@pytest.mark.parametrize("how", LINKS)
+def test_a_sandboxed_build_takes_from_ccache_and_adds_nothing(state: Path, how: str) -> None:
+    """Also where the cache is reached through a link, and the second build has other directories."""
+    for name in ("state", "large"):
+        (state / name).mkdir()
+    root = LINKS[how](state)
+
+    def build(name: str, program: str, *, sandbox: bool) -> str:
+        work = root / name
+        work.mkdir()
+        tree = source_tree(work / "source", "configure")
+        (tree / "server.c").write_text(program)
+        script = (tree / "configure").read_text()
+        script = script.replace("$CC -o postgres $d/server.c", "$CC -c $d/server.c && gcc -o postgres server.o")
+        script = script.replace("\tinstall -D", "\tinstall -D ccache.log \\$(DESTDIR)$p/ccache.log\n\tinstall -D")
+        (tree / "configure").write_text(script)
+        recipe = Recipe(system="configure", environment={"CCACHE_LOGFILE": "ccache.log"})
+        Builder(recipe, root, sandbox=sandbox, jobs=1).build(tree, work / "into", Path("/opt") / name)
+        log = (work / "into" / "ccache.log").read_text()
+        return re.findall(r"Result: (direct_cache_\w+)", log)[0]
+
+    other = PROGRAM.replace("17.2", "17.3")
+    assert build("first", PROGRAM, sandbox=False) == "direct_cache_miss"
+    assert build("second", PROGRAM, sandbox=True) == "direct_cache_hit"
+    assert build("third", other, sandbox=True) == "direct_cache_miss"
+    assert build("fourth", other, sandbox=True) == "direct_cache_miss", "a stranger's build adds nothing"
+
+
+def test_a_cache_that_builds_cannot_reach_is_told_before_anything_is_built(state: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root has folders that its builds cannot enter")
+    closed = state / "closed"
+    closed.mkdir(mode=0o700)
+    (state / "ccache").symlink_to(closed / "cache")
+    tree = source_tree(state / "work" / "source", "configure")
+    with pytest.raises(BuildFailed, match=f"may not enter {closed}"):
+        Builder(Recipe(system="configure"), state, sandbox=True).build(tree, state / "work" / "into", Path("/opt/x"))
+
+
+def test_a_build_that_eats_the_disk_is_stopped(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runners.releases.builds.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("runners.bounds.LOOK_S", 0.1)
+    tree = source_tree(state / "work" / "source", "configure", "sleep 600")
+    with pytest.raises(BuildFailed, match=r"the build was stopped: less than .* GiB are free"):
+        Builder(Recipe(system="configure"), state, sandbox=True).build(tree, state / "work" / "into", Path("/opt/x"))

@@ -1,0 +1,129 @@
+"""What code nobody has reviewed may take of the machine it is built and run on: processes, files, memory.
+
+Three ways, from what is always there to what only some machines have:
+
+* `prlimit`: how many processes and threads its account may have, how large a file may grow, and no core dumps. The
+  kernel counts by account, so servers that run as the same account at that time count as well.
+* `choom`: when memory runs out the kernel ends this first, before anything else on the machine.
+* `systemd-run --scope`: a bound on memory and on processes of all of it together, where systemd runs and lets this
+  account make a scope. There is no bound on memory elsewhere: one on addresses would stop a DBMS that reserves more
+  than it uses.
+
+Sizes of the temporary file systems are the sandboxes' own (`TMPFS_BYTES`); a build that eats the disk is ended when
+LEAST_FREE_BYTES are left (`run_within`).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+GIB = 1 << 30
+#: Of /tmp, and of /dev/shm.
+TMPFS_BYTES = 4 * GIB
+#: Of the machine's memory, for everything in one scope.
+MEMORY_SHARE = 0.9
+#: A build ends when less is free on its disk.
+LEAST_FREE_BYTES = 2 * GIB
+#: Between two looks at the disk.
+LOOK_S = 1.0
+#: There when systemd is the first process.
+BOOTED = Path("/run/systemd/system")
+#: systemd answers at once, or not at all.
+PROBE_S = 10.0
+
+
+class Bounds(NamedTuple):
+    """Of one sandbox."""
+
+    processes: int
+    """Processes and threads of the account, those outside the sandbox among them."""
+    file_bytes: int
+    """Of one file. What writes more gets SIGXFSZ."""
+
+    def around(self, argv: Sequence[str]) -> list[str]:
+        """`argv` with these bounds; put it where the account is already the right one.
+
+        >>> " ".join(BUILD.around(["make"]))
+        'choom -n 1000 -- prlimit --core=0 --nproc=8192 --fsize=17179869184 -- make'
+        """
+        limits = ["--core=0", f"--nproc={self.processes}", f"--fsize={self.file_bytes}"]
+        return ["choom", "-n", "1000", "--", "prlimit", *limits, "--", *argv]
+
+
+#: A debug build of MySQL links files of a few GiB.
+BUILD = Bounds(processes=8192, file_bytes=16 * GIB)
+#: InnoDB keeps a table in one file: 15 GiB on the small server.
+SERVER = Bounds(processes=8192, file_bytes=128 * GIB)
+
+
+def scope_command(uid: int, memory_bytes: int) -> list[str]:
+    """The beginning of a command line that has a scope of its own, for a process with nothing in its environment.
+
+    >>> " ".join(scope_command(uid=0, memory_bytes=100))
+    'systemd-run --scope --quiet --collect -p MemoryMax=90 -p MemorySwapMax=0 -p TasksMax=8192 --'
+    >>> " ".join(scope_command(uid=1000, memory_bytes=100)[:4])
+    'env XDG_RUNTIME_DIR=/run/user/1000 systemd-run --user'
+    """
+    limits = [f"MemoryMax={int(MEMORY_SHARE * memory_bytes)}", "MemorySwapMax=0", f"TasksMax={SERVER.processes}"]
+    run = ["systemd-run"] if uid == 0 else ["env", f"XDG_RUNTIME_DIR=/run/user/{uid}", "systemd-run", "--user"]
+    return [*run, "--scope", "--quiet", "--collect", *(f for one in limits for f in ("-p", one)), "--"]
+
+
+@functools.cache
+def scope() -> tuple[str, ...]:
+    """What to put before a command line for a bound on its memory; nothing where systemd makes no scope for us.
+
+    It goes before the account is changed, since only root and the account of a login may ask systemd.
+    """
+    if not BOOTED.is_dir() or shutil.which("systemd-run") is None:
+        return ()
+    command = scope_command(os.geteuid(), psutil.virtual_memory().total)
+    plain = {"PATH": os.environ.get("PATH", os.defpath)}
+    try:
+        done = subprocess.run([*command, "true"], env=plain, capture_output=True, timeout=PROBE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(command) if done.returncode == 0 else ()
+
+
+class DiskFull(Exception):
+    """A command was ended since it left too little of the disk."""
+
+
+def run_within(
+    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], out: int, deadline_s: float, least_free: int
+) -> int:
+    """Run `command` to its end, with its output to the file descriptor `out`; its status.
+
+    It and what it started is ended, and subprocess.TimeoutExpired or DiskFull raised, past the deadline or when less
+    than `least_free` bytes are left on the disk of `cwd`.
+    """
+    ends = time.monotonic() + deadline_s
+    process = subprocess.Popen(
+        list(command), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+    )
+    try:
+        while True:
+            try:
+                return process.wait(LOOK_S)
+            except subprocess.TimeoutExpired:
+                if shutil.disk_usage(cwd).free < least_free:
+                    raise DiskFull(f"less than {least_free / GIB:.0f} GiB are free on the disk of {cwd}") from None
+                if time.monotonic() > ends:
+                    raise
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
