@@ -52,6 +52,10 @@ def run_command(
     head: Head,
     out: Annotated[Path, typer.Option("--out", help="Directory that gets result.json.")],
     repository: Annotated[str, typer.Option(help="Where both commits can be fetched.")] = "",
+    merge_base: Annotated[
+        bool,
+        typer.Option("--merge-base", help="Compare with where the patch left --base; needs --repository."),
+    ] = False,
     dbms: Annotated[str, typer.Option(help="What the repository builds.")] = "postgres",
     server: Annotated[str, typer.Option(help="Server class, for scale and memory.")] = "local",
     lane: Annotated[Literal["instructions", "time"], typer.Option(help="As in `compare`.")] = "instructions",
@@ -80,6 +84,7 @@ def run_command(
     from pointdrop.jobs.sides import Side
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
+    from runners.releases.forks import merge_base as branched_off
     from runners.settings import load_benchmark, load_server
     from runners.settings.metrics import load_metrics
 
@@ -87,6 +92,10 @@ def run_command(
         if not FULL_SHA.fullmatch(sha):
             raise typer.BadParameter(f"{sha!r} is no full SHA")
     configs, state = configs_dir(), state_dir()
+    if merge_base:
+        if not repository:
+            raise typer.BadParameter("--merge-base needs --repository")
+        base = branched_off(repository, base, head, state / "cache" / "git")
     benchmark = load_benchmark("sysbench", configs)
     with Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state)

@@ -76,6 +76,16 @@ def pull(github: FakeGitHub, commits: tuple[Path, str, str]) -> Issue:
     return issue
 
 
+def moved_on(repository: Path, base: str) -> str:
+    """A commit that somebody else put on the target branch after `base`; it does not even build."""
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-C", str(repository))
+    tree = subprocess.run((*git, "mktree"), input="", check=True, capture_output=True, text=True).stdout.strip()
+    made = subprocess.run(
+        (*git, "commit-tree", tree, "-p", base, "-m", "later"), check=True, capture_output=True, text=True
+    )
+    return made.stdout.strip()
+
+
 def command(pull: Issue, body: str, who: str, association: str) -> dict[str, Any]:
     return {
         "action": "created",
@@ -170,9 +180,11 @@ def test_a_hostile_artifact_is_refused(workplace: Workplace, github: FakeGitHub,
 def test_the_label_way_publishes_at_the_pull_request_of_the_commit(
     workplace: Workplace, github: FakeGitHub, machine: Path, pull: Issue, commits: tuple[Path, str, str]
 ) -> None:
+    """Compared with where it branched off, though the target has moved on since."""
+    target = moved_on(commits[0], commits[1])
     event = {
         "action": "labeled", "label": {"name": "bench"}, "number": pull.number,
-        "pull_request": {"number": pull.number, "head": {"sha": commits[2]}, "base": {"sha": commits[1]}},
+        "pull_request": {"number": pull.number, "head": {"sha": commits[2]}, "base": {"sha": target}},
         "repository": {"full_name": "o/r", "private": True},
     }  # fmt: skip
     workplace.measure_little()
@@ -180,6 +192,7 @@ def test_the_label_way_publishes_at_the_pull_request_of_the_commit(
     ran = workplace.act("pr-bench.yml", "pull_request", event, github.url, environment)
     assert ran.jobs == {"Benchmark the patch": "success"}, ran.log[-4000:]
     result = json.loads((workplace.artifacts / "pr-result" / "result.json").read_text())
+    assert result["base_sha"] == commits[1]
     assert published(workplace, github, pull.head, result).jobs == {"Validate and comment": "success"}
     (comment,) = pull.comments
     assert "1 slower" in comment.body
