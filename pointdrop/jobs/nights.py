@@ -52,4 +52,4 @@ def left_out(work: Sequence[Work], budget_minutes: float) -> str:
     names = ", ".join(
         " ".join(filter(None, (one.measure.dbms, one.line, one.measure.benchmark, one.config))) for one in work
     )
-    return f"left for the next night, since {budget_minutes:.0f} minutes do not hold it: {names}"
+    return f"left for the next night, since {max(0.0, budget_minutes):.0f} minutes do not hold it: {names}"

@@ -194,6 +194,7 @@ def test_errors_say_what_to_do(
         "sessions",
         "runs",
         "blocks",
+        "readings",
         "series",
         "values",
         "findings",
@@ -206,7 +207,7 @@ def test_every_kind_of_row_can_be_looked_at(what: str, tmp_path: Path) -> None:
     from history.model import FindingEvent, IssueLink
     from history.store import Store
     from tests.history.test_maintenance import FINDING
-    from tests.history.values import DAY
+    from tests.history.values import DAY, READING
 
     with Store.open(f"sqlite:///{tmp_path}/h.db") as store:
         store.append_session(SESSION)
@@ -217,7 +218,9 @@ def test_every_kind_of_row_can_be_looked_at(what: str, tmp_path: Path) -> None:
         store.append_detection([FINDING], "s")
         store.append_event(FindingEvent(key=FINDING.key, event="filed", at=DAY))
         store.append_link(IssueLink(key=FINDING.key, tracker="files", number=1))
+        store.append_reading(READING)
         rows = rows_of(store, what, {})
         assert rows
         assert json.loads(json.dumps(rows)) == rows, "plain values"
-        assert rows_of(store, what, {"dbms": "nobody"}) == [] or what in ("sessions", "events", "links", "corrections")
+        of_no_dbms = ("sessions", "readings", "events", "links", "corrections")
+        assert rows_of(store, what, {"dbms": "nobody"}) == [] or what in of_no_dbms
