@@ -20,7 +20,7 @@ from history.model import Row
 
 Action = Literal[
     "file", "adopt", "edit", "update", "recover", "return", "withdraw", "wake", "close", "hold", "digest", "gone",
-    "duplicate", "record",
+    "duplicate", "record", "answer",
 ]  # fmt: skip
 
 #: Keys that are no boundary.

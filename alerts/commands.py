@@ -29,8 +29,8 @@ LONGEST = 10_000
 MOST_RELEASES = 20
 
 BISECT_ANSWER = (
-    "The next night measures both sides again and, where instructions are counted, releases between them. "
-    "Commits: `pointdrop bisect --repository`."
+    "The next night measures both sides again and, where instructions are counted, releases between them. Then a "
+    "comment here says what is left, and how to go on with commits."
 )
 
 NOT_HERE = (
@@ -126,7 +126,11 @@ def answer(
         case "snooze" if not newest:
             return Answer("confused", "This issue is about no line of releases; it cannot be snoozed.")
         case "rerun":
-            return Answer("+1", "The next night measures both sides of the boundary again.", RERUN)
+            return Answer(
+                "+1",
+                "The next night measures both sides of the boundary again, and a comment here says what came of it.",
+                RERUN,
+            )
         case "bisect":
             return Answer("+1", BISECT_ANSWER, BISECT)
     event = {"ack": "acknowledged", "snooze": "snoozed", "not-a-bug": "not-a-bug"}[command.name]

@@ -27,9 +27,9 @@ from alerts.common_mode import held_subjects
 from alerts.known import closed_by_person, known_changes, vanished_changes, withdraw
 from alerts.lifecycle import OPEN, WAITING, State
 from alerts.marker import ours, with_notes
-from alerts.notes import Listed, digest_draft, environment_draft
+from alerts.notes import Listed, comment, digest_draft, environment_draft
 from alerts.settings import AlertSettings
-from alerts.standing import ALIAS, RENAMED, Standing
+from alerts.standing import ALIAS, RENAMED, TOLD, Standing
 from alerts.subject import Subject
 from alerts.trackers import Draft
 
@@ -60,9 +60,26 @@ def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
             new += [subject] if candidate(world, subject, settings) else []
         else:
             changes += known_changes(world, subject, standing, settings)
+    changes += _results(world)
     changes += vanished_changes(world, settings)
     changes += _environment(world, held, settings)
     return changes + _file(world, new, settings)
+
+
+def _results(world: World) -> list[Change]:
+    """What came of `/rerun` and `/bisect`, a comment each."""
+    return [
+        Change(
+            action="answer",
+            key=key,
+            number=issue.number,
+            why="what was asked for has been measured",
+            comment=comment(result.event, "result", text=result.text, command=result.command),
+            events=(Step(event=TOLD, detail={"of": result.event}),),
+        )
+        for key, issue in sorted(world.issues.items())
+        for result in standing_in(world, key).results
+    ]
 
 
 def _not_yet(subject: Subject, standing: Standing, settings: AlertSettings) -> list[Change]:

@@ -15,6 +15,18 @@ from history.model import FindingEvent, Row
 SEEN, MISSED, HEARD, EDITED, ALIAS, RENAMED = "seen", "missed", "heard", "edited", "alias", "renamed"
 #: Work a person asked for with a comment; `pointdrop` takes it from the events and answers with `<name>-done`.
 RERUN, BISECT = "rerun-requested", "bisect-requested"
+#: That such work was done has been said in the issue.
+TOLD = "result-told"
+
+
+class Result(Row):
+    """What came of work that a person asked for."""
+
+    event: str
+    """Its name and number, which the comment carries."""
+    text: str
+    command: str = ""
+    """How a person goes on from there."""
 
 
 class Standing(Row):
@@ -44,6 +56,8 @@ class Standing(Row):
     """Comments of the issue that have been read."""
     answered: frozenset[int] = frozenset()
     """Ids of comments whose command was carried out."""
+    results: tuple[Result, ...] = ()
+    """Done, and not yet told in the issue."""
     counts: dict[str, int] = Field(default_factory=dict)
     """How often each event happened: the number of the next one."""
 
@@ -57,6 +71,7 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
     also: list[str] = []
     answered: set[int] = set()
     counts: dict[str, int] = {}
+    results: dict[str, Result] = {}
     total = 0
     for event in sorted(events, key=lambda event: event.at):
         detail = event.detail
@@ -95,6 +110,11 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
                 values["alias_of"] = str(detail.get("of", ""))
             case "renamed":
                 also.append(str(detail.get("to", "")))
+            case name if name.endswith("-done") and detail.get("text"):
+                of = f"{name}:{counts[name]}"
+                results[of] = Result(event=of, text=str(detail["text"]), command=str(detail.get("command", "")))
+            case "result-told":
+                results.pop(str(detail.get("of", "")), None)
             case "heard":
                 values["heard"] = int(detail.get("comments", 0))
     return Standing(
@@ -105,6 +125,7 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
         kept_open=tuple(kept_open),
         also=tuple(dict.fromkeys(also)),
         answered=frozenset(answered),
+        results=tuple(results.values()),
         counts=counts,
     )
 

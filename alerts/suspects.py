@@ -34,20 +34,27 @@ def suspect_range(finding: Finding, settings: AlertSettings) -> Markdown:
         )
     else:
         text += ", and no known release lies between them."
-    pattern = settings.links.source.get(finding.dbms)
-    versions = (finding.previous, finding.release)
-    # A foreign version in an address would be foreign text in Markdown: only digits and dots get a link.
-    if pattern and all(re.fullmatch(r"\d+(\.\d+)*", version) for version in versions):
-        address = pattern.format(
-            previous=versions[0],
-            release=versions[1],
-            previous_=versions[0].replace(".", "_"),
-            release_=versions[1].replace(".", "_"),
-        )
+    if address := source_address(settings.links.source.get(finding.dbms, ""), finding):
         text += f" Source: <{address}>."
     if finding.cause not in ("product", "plan"):
         text += f" The likely cause is not the product's code: {code(finding.cause)}."
     return Markdown(text)
+
+
+def source_address(pattern: str, finding: Finding) -> str:
+    """Where the source of both sides is compared; empty without a pattern, and for versions that are not plain numbers,
+    since a foreign version in an address would be foreign text in Markdown."""
+    versions = (finding.previous, finding.release)
+    if not pattern or not all(re.fullmatch(r"\d+(\.\d+)*", version) for version in versions):
+        return ""
+    dotless = [version.replace(".", "_") for version in versions]
+    return pattern.format(previous=versions[0], release=versions[1], previous_=dotless[0], release_=dotless[1])
+
+
+def source_refs(pattern: str, finding: Finding) -> tuple[str, str] | None:
+    """The tags of both sides, as that address names them: `REL_18_1`, `REL_18_2`."""
+    found = re.fullmatch(r".*/compare/([\w.+-]+?)\.\.\.([\w.+-]+)", source_address(pattern, finding))
+    return (found[1], found[2]) if found else None
 
 
 def _absent(previous: str, release: str) -> list[str]:

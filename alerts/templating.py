@@ -62,6 +62,7 @@ def environment() -> Environment:
         amount=_amount,
         difference=_difference,
         labelled_fence=_labelled_fence,
+        command_fence=lambda command: fenced([command], "sh"),
     )
     return env
 

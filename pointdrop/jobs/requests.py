@@ -6,17 +6,23 @@ asked, that holds blocks of both sides of the boundary.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from alerts.standing import open_requests
-from history.model import Finding, FindingEvent, Series
+from alerts.settings import Links
+from alerts.standing import BISECT, open_requests
+from alerts.suspects import source_refs
+from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
-from pointdrop.jobs.confirm import Suspect, keys_of, suspects
+from pointdrop.jobs.confirm import COUNTED_METRIC, Suspect, keys_of, suspects
 
 #: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
 #: improvement has had its chance after one.
 MOST_AGAIN, MOST_AGAIN_IMPROVEMENT = 3, 1
+#: How the detector's sentence about them begins.
+SIDE_BY_SIDE = "Measured side by side"
 
 
 def to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
@@ -38,7 +44,35 @@ def settle_requests(store: Store, findings: Sequence[Finding], series: Iterable[
         started = {session.id: session.started for session in store.sessions()}
         for request in answered(waiting, findings, series, started):
             done = f"{request.event.removesuffix('-requested')}-done"
-            store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC)))
+            found = [finding for finding in findings if request.key in keys_of(finding)]
+            detail = result_of(request.event, found)
+            store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC), detail=detail))
+
+
+def result_of(asked: str, found: Sequence[Finding]) -> dict[str, Any]:
+    """What is said in the issue when the work is done: `text`, and for a bisection the `command` that goes on with
+    commits, once no release is left between the two."""
+    if not found:
+        return {"text": "The newest detection does not find this boundary any more; there is nothing left to measure."}
+    finding = found[0]
+    seen = [sentence for sentence in finding.evidence if sentence.startswith(SIDE_BY_SIDE)]
+    text = f"Both sides were measured again in one session: {finding.tier}. {' '.join(seen)}".strip()
+    if asked != BISECT:
+        return {"text": text}
+    between = ", ".join(finding.unmeasured)
+    inside = f"with one of {between} or {finding.release}" if between else f"with {finding.release}"
+    text += f" The change came after {finding.previous}, {inside}."
+    if between:
+        return {"text": f"{text} Where instructions are counted, the next nights measure those between as well."}
+    refs = source_refs(Links().source.get(finding.dbms, ""), finding)
+    if finding.line == MAJORS or not refs:
+        return {"text": text}
+    counted = [move for move in finding.moves if move.key.metric == COUNTED_METRIC] or list(finding.moves)
+    key = max(counted, key=lambda move: (abs(move.change_pct), move.key.id)).key
+    words = ["pointdrop", "bisect", finding.dbms, *refs, "--repository", "CLONE", "--test", key.test]
+    words += ["--metric", key.metric, "--server", key.server, "--config", key.config, "--benchmark", key.benchmark]
+    where = "No release lies between them; in a clone of the source, this goes on with commits:"
+    return {"text": f"{text} {where}", "command": shlex.join(words)}
 
 
 def answered(

@@ -148,6 +148,20 @@ def test_requests_wait_for_the_next_night(nights: Nights) -> None:
     assert open_requests(nights.store.events(KEY)) == []
 
 
+def test_what_came_of_a_request_is_told_once(nights: Nights) -> None:
+    nights.night(finding(changes=CHANGES))
+    nights.place.person.say(nights.issue().number, "/bisect")
+    nights.night(finding(changes=CHANGES))
+    detail = {"text": "The change came after 17.4, with 17.5.", "command": "pointdrop bisect postgres A B"}
+    (waiting,) = open_requests(nights.store.events(KEY))
+    done = {"event": "bisect-done", "at": nights.now + NIGHT / 2, "actor": "pointdrop", "detail": detail}
+    nights.store.append_event(waiting.model_copy(update=done))
+    assert nights.night(finding(changes=CHANGES)).counts == {"answer": 1}
+    assert "came after 17.4, with 17.5.\n\n```sh\npointdrop bisect postgres A B\n```" in nights.comments()[-1]
+    said = len(nights.comments())
+    assert nights.night(finding(changes=CHANGES)).counts == {} and len(nights.comments()) == said
+
+
 def test_each_command_is_answered_once(nights: Nights) -> None:
     nights.night(finding(changes=CHANGES))
     number = nights.issue().number

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
+from pointdrop.cli.main import app
 from pointdrop.jobs.confirm import Suspect, confirmations, suspects
-from pointdrop.jobs.requests import answered
+from pointdrop.jobs.requests import answered, result_of
 from runners.errors import BadSettings
 from runners.settings import Measure, Plan
 
@@ -142,6 +145,26 @@ def test_a_request_is_answered_by_a_session_of_both_sides_that_began_after_it() 
     assert done(measured(here.key, r1="a", r2="b")) == ["nobody"], "not side by side"
     assert done(measured(here.key, r1="ab", r2="b")) == [asked[0].key, "nobody"]
     assert done(measured(there.key, r2="b", r3="b"), measured(here.key, r1="b", r2="b")) == [one.key for one in asked]
+
+
+def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
+    evidence = ("2 of 8 tests moved.", "Measured side by side, 2 of 2 moves were seen again.")
+    counted = move("insn/o", 45.0)
+    one = finding("confirmed", 2, move("qps", -38.0), counted).model_copy(update={"evidence": evidence})
+    assert result_of("rerun-requested", [one]) == {
+        "text": f"Both sides were measured again in one session: confirmed. {evidence[1]}"
+    }
+    told = result_of("bisect-requested", [one])
+    assert "The change came after 17.1, with 17.2. No release lies between them" in told["text"]
+    program, verb, *words = shlex.split(told["command"])
+    command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
+    asked = command.make_context(verb, list(words)).params
+    assert program == "pointdrop" and (asked["good"], asked["bad"]) == ("REL_17_1", "REL_17_2")
+    assert (asked["metric"], asked["test"], asked["dbms"]) == ("insn/o", counted.key.test, "postgres")
+    wide = one.model_copy(update={"unmeasured": ("17.1.1", "17.1.2")})
+    told = result_of("bisect-requested", [wide])
+    assert "after 17.1, with one of 17.1.1, 17.1.2 or 17.2." in told["text"] and "command" not in told
+    assert "nothing left to measure" in result_of("bisect-requested", [])["text"]
 
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)
