@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
+from history import assemble
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import (
     Block,
@@ -113,6 +114,21 @@ def test_series_are_like_those_made_by_hand(store: Store) -> None:
         assert point.model_copy(update={"position": 7}).position == 7
         with pytest.raises(ValidationError):
             point.position = 7  # type: ignore[misc]
+
+
+def test_series_are_the_same_however_many_are_read_at_a_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query a series where series are long, one for many where they are short; rows one by one or all at once."""
+    for version, value in {"17.2": 1.5, "17.10": 2.5, "18.1": 3.5}.items():
+        fill(store, {version: value}, version.partition(".")[0])
+        measured = run(version, version.partition(".")[0])
+        for number in (2, 3):
+            tests = tuple(Measurement(test=test, metric="qps", value=value + number) for test in "abc"[: number - 1])
+            store.append_block(block(measured, value, number, measurements=tests))
+    whole = list(store.series())
+    assert {one.key.test for one in whole} >= {"a", "b"}
+    for name, value in (("LONG_SERIES", 1), ("LONG_SERIES", 10**9), ("ROWS", 1), ("BATCH_VALUES", 1)):
+        monkeypatch.setattr(assemble, name, value)
+        assert list(store.series()) == whole
 
 
 def test_the_order_of_arrival_and_the_database_do_not_show(store: Store) -> None:
