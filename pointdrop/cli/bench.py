@@ -51,6 +51,9 @@ def bench(
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
     budget_minutes: Annotated[float | None, typer.Option(help="Begin no block that would end later.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Measure what the plan wants and the history lacks; nothing is detected and nothing filed.
@@ -58,6 +61,7 @@ def bench(
     A session that was stopped goes on at its next block. Exit code 4 when something could not be measured.
     """
     from history.store import Store
+    from pointdrop.cli.forecast import forecast, print_forecast
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.measuring import Bench
     from pointdrop.paths import configs_dir, history_url, state_dir
@@ -82,6 +86,9 @@ def bench(
         if len(servers) != 1:
             raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
         work = _work(run, wanted, servers[0], _names(dbms), _names(releases), _names(confirm))
+        if dry_run:
+            print_forecast(forecast(run, wanted, servers[0], work), "text")
+            return
         _measure(run, wanted, servers[0], work, budget_minutes or wanted.budget_minutes)
 
 

@@ -49,16 +49,16 @@ def state(download_state: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def command(state: Path, *more: str) -> tuple[list[str], dict[str, str]]:
+def command(state: Path, *more: str, job: str = "nightly") -> tuple[list[str], dict[str, str]]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("POINTDROP", "GITHUB"))
     } | {"POINTDROP_STATE": str(state)}
     pointdrop = str(Path(sys.executable).with_name("pointdrop"))
-    return [pointdrop, "nightly", "--plan", str(state / "tiny.toml"), *more], environment
+    return [pointdrop, job, "--plan", str(state / "tiny.toml"), *more], environment
 
 
-def nightly(state: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    argv, environment = command(state, *more)
+def nightly(state: Path, *more: str, job: str = "nightly") -> subprocess.CompletedProcess[str]:
+    argv, environment = command(state, *more, job=job)
     return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
 
 
@@ -101,6 +101,11 @@ def kill_after_first_block(state: Path) -> None:
 def test_a_killed_night_is_resumed_and_finds_what_postgres_17_8_did(state: Path) -> None:
     dry = nightly(state, "--dry-run", "--format", "json")
     assert [row["releases"] for row in json.loads(dry.stdout)] == [["17.5", "17.6", "17.7", "17.8"]]
+    assert (
+        "4 releases: 17.5 17.6 17.7 17.8 (control 17.5)\n    4 blocks, about"
+        in nightly(state, "--dry-run", job="bench").stdout
+    )
+    assert blocks_in(state) == set()
     assert not (state / "issues").exists()
 
     kill_after_first_block(state)
