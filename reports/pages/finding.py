@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -199,8 +199,11 @@ def per_operation_tables(finding: Finding, snapshot: Snapshot) -> list[tuple[str
     return found
 
 
-def commands(finding: Finding, moves: Sequence[Move], snapshot: Snapshot) -> list[tuple[str, str]]:
-    """What to type: (why, command); every name quoted for the shell, since names may come from elsewhere."""
+def commands(
+    finding: Finding, moves: Sequence[Move], snapshot: Snapshot, known: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """What to type: (why, command); every name quoted for the shell, since names may come from elsewhere. `known` are
+    the tests of the catalogues, if there are any: of published figures only those can be measured here."""
     if not moves:
         return []
     key = moves[0].key
@@ -209,17 +212,21 @@ def commands(finding: Finding, moves: Sequence[Move], snapshot: Snapshot) -> lis
     sides = [f"{finding.dbms}@{version}" for version in (finding.previous, finding.release)]
     where = ["--benchmark", key.benchmark]
     why = "Measure both releases again, blocks interleaved"
-    if published(finding, key, snapshot):
+    elsewhere = published(finding, key, snapshot)
+    if elsewhere:
+        tests = [test for test in tests if test in known or not known]
         why = "These figures were published; measure both releases on a machine of yours, blocks interleaved"
     else:
         where = ["--server", key.server, "--config", key.config, *where]
     compare = ["compare", *sides, *where, "--lane", lane, "--tests", ",".join(tests[:COMPARED_TESTS])]
-    found = [(why, compare), ("Show how the detector came to it", ["explain", key.id])]
+    found = [(why, compare)] if tests else []
+    found.append(("Show how the detector came to it", ["explain", key.id]))
     run = newest_run(finding, key, snapshot)
     if run:
         found.append((f"Repeat the run that measured {finding.release}, from its bundle", ["repeat", run]))
-    if finding.kind == "regression" and finding.cause == "product":
+    if finding.kind == "regression" and finding.cause == "product" and not elsewhere:
         bisect = ["bisect", finding.dbms, finding.previous, finding.release, "--test", key.test, "--metric", key.metric]
+        bisect += where
         found.append(("Narrow it down: first releases in between, then with --repository commits", bisect))
     return [(why, f"pointdrop {shlex.join(words)}") for why, words in found]
 
@@ -285,7 +292,7 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
         "functions": [{**one, "flame": flame(one["flame"], finding.previous, finding.release)} for one in functions],
         "events": events,
         "links": link_labels(links),
-        "commands": commands(finding, moves, snapshot),
+        "commands": commands(finding, moves, snapshot, settings.tests),
         "remarks": [
             one
             for one in settings.annotations

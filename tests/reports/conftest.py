@@ -344,7 +344,7 @@ def settings() -> ReportSettings:
     ]
     return ReportSettings(
         metrics={metric.name: metric for metric in metrics},
-        tests={test: TestInfo(at, f"SELECT {at}") for at, test in enumerate(TESTS)},
+        tests={test: TestInfo(at, f"SELECT {at}") for at, test in enumerate((*TESTS, "l.i0", "l.x", "l.i1", "l.i2"))},
         annotations=(
             Annotation(dbms="mysql", release="8.0.29", line="8.0", text="withdrawn", url="https://example.org/8.0.29"),
             Annotation(host="bee-1", date=date(2026, 11, 8), text="kernel upgraded"),

@@ -429,3 +429,7 @@ def test_published_figures_are_cited_and_measured_on_the_readers_own_machine(bui
     assert "on a machine of yours" in text and "--server ser4" not in text
     own = (built / "findings/postgres/17/17.5/regression.html").read_text(encoding="utf-8")
     assert "--server local --config default" in own
+    bisect = re.search(r"pointdrop bisect [^<]*", own)
+    assert bisect and "--benchmark sysbench" in bisect[0] and "--server local" in bisect[0]
+    assert "qr100" not in "".join(re.findall(r"pointdrop compare [^<]*", text)), "not a test of the catalogue there"
+    assert "pointdrop bisect" not in text, "nobody here can bisect what somebody else measured"
