@@ -70,12 +70,26 @@ def _counted(campaign: Campaign, release: int, moves: Sequence[Move], server: st
 
 
 def _agreeing(moves: Sequence[Move]) -> str:
-    """How many of the tests that moved in throughput say the same in CPU per operation or instructions."""
-    throughput = {(m.key.server, m.key.test) for m in moves if resource_of(m.key.metric) == "throughput"}
-    cost = {(m.key.server, m.key.test) for m in moves if resource_of(m.key.metric) in ("cpu", "instructions")}
-    if not throughput or not cost:
+    """How many of the tests that moved in throughput say the same, or the opposite, in CPU per operation or
+    instructions: less work done at less cost each is time spent waiting."""
+    rate = {(m.key.server, m.key.test): m.direction for m in moves if resource_of(m.key.metric) == "throughput"}
+    cost = {
+        (m.key.server, m.key.test, m.direction) for m in moves if resource_of(m.key.metric) in ("cpu", "instructions")
+    }
+    if not rate or not cost:
         return ""
-    return f"{len(throughput & cost)} of {len(throughput)} tests that moved in throughput moved in CPU cost as well."
+    same = sum((*place, direction) in cost for place, direction in rate.items())
+    other = sum(
+        (*place, opposite) in cost and (*place, direction) not in cost
+        for place, direction in rate.items()
+        for opposite in ("regression", "improvement")
+        if opposite != direction
+    )
+    of = f"of {len(rate)} {'test' if len(rate) == 1 else 'tests'} that moved in throughput"
+    sentences = [f"{same} {of} moved in CPU cost the same way."] if same or not other else []
+    if other:
+        sentences.append(f"{other} {of} moved in CPU cost the other way: look at waits, not at CPU.")
+    return " ".join(sentences)
 
 
 def of_drift(campaign: Campaign, moves: Sequence[Move], first: str) -> tuple[str, ...]:

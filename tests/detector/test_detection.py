@@ -8,10 +8,11 @@ import pytest
 from detector import detect
 from detector.attribution import attach
 from detector.errors import UnknownEvidence
+from detector.evidence import _agreeing
 from detector.explain import explain
 from detector.moves import q_values
 from detector.service import missed
-from history.model import Finding, FunctionCost, Release, Series, StatementPlan
+from history.model import Finding, FunctionCost, Move, Release, Series, SeriesKey, StatementPlan
 from tests.detector.making import key, series
 
 RELEASES = 10
@@ -324,3 +325,27 @@ def test_one_release_has_no_boundaries() -> None:
 def test_findings_are_serialisable() -> None:
     for finding in detect(suite(drop=0.08)):
         assert Finding.model_validate_json(finding.model_dump_json()) == finding
+
+
+@pytest.mark.parametrize(
+    ("change", "cost", "said"),
+    [
+        (-5.0, 5.2, "1 of 1 test that moved in throughput moved in CPU cost the same way."),
+        (
+            -5.0,
+            -9.0,
+            "1 of 1 test that moved in throughput moved in CPU cost the other way: look at waits, not at CPU.",
+        ),
+    ],
+)
+def test_cost_that_goes_the_other_way_is_not_said_to_agree(change: float, cost: float, said: str) -> None:
+    def moved(metric: str, by: float, better: str) -> Move:
+        key = SeriesKey.parse(f"mysql|8.0|small|default|sysbench|update-index|{metric}")
+        worse = (by > 0) == (better == "lower")
+        return Move(
+            key=key, before=1.0, after=1.0 + by / 100, change_pct=by, low_pct=by, high_pct=by, probability=0.99,
+            direction="regression" if worse else "improvement", noise_pct=1.0, mde_pct=2.0,
+        )  # fmt: skip
+
+    assert _agreeing([moved("qps", change, "higher"), moved("cpu/o", cost, "lower")]) == said
+    assert _agreeing([moved("qps", change, "higher")]) == ""
