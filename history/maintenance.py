@@ -33,11 +33,10 @@ from history.errors import InvalidRecord, StoreUnavailable
 from history.importing import ImportReport, import_lines, read_lines
 from history.interchange import Record
 from history.model import Row
-from history.reading import blocks, runs, sessions
+from history.reading import blocks, pins, runs, sessions
 from history.records import digest
 from history.spool import locked, spooled
 from history.store import Store
-from history.writing import Known
 
 #: Rows copied with one statement.
 ROWS = 5_000
@@ -213,40 +212,35 @@ def _insert(target: Connection, table: Table, rows: list[dict[str, Any]]) -> Non
 def merge(store: Store, other: Store) -> dict[str, int]:
     """Take over everything `other` has: pins, what was measured, corrections, detections, events, links.
 
-    Twice is once. ConflictingRecord stops it when the two hold different rows of one id; what was taken over until
-    then is stored, run by run.
+    All of it is of one moment of `other`, which others may write to meanwhile. Twice is once. ConflictingRecord stops
+    it when the two hold different rows of one id; what was taken over until then is stored, run by run.
     """
     new: Counter[str] = Counter()
-    for release in other.pins():
-        new["release"] += store.pin_release(release)
-    for session in other.sessions():
-        new["session"] += store.append_session(session)
-    for run in other.runs():
-        members = other.blocks(run.id)
-
-        def put(connection: Connection, known: Known, of: Record = run, rows: Sequence[Record] = members) -> list[bool]:
-            return [store.put(connection, known, one) for one in (of, *rows)]
-
-        fresh, *blocks_new = store.transact(put)
-        new["run"] += fresh
-        new["block"] += sum(blocks_new)
-    for one in other.readings():
-        new["reading"] += store.append_reading(one)
-    with reading(other.engine) as connection:
-        corrections = outcomes.supersessions(connection)
-        detections = list(outcomes.detections(connection))
-    for correction in corrections:
-        new["supersession"] += store.transact(lambda c, known, one=correction: outcomes.supersede(c, known, one))  # type: ignore[misc]
-    for detection in detections:
-        with reading(other.engine) as connection:
-            found = outcomes.findings_of(connection, detection.pk)
-        new["detection"] += store.transact(
-            lambda c, known, one=detection, found=found: outcomes.take_over(c, known, one, found)  # type: ignore[misc]
-        )
-    for event in other.events():
-        new["event"] += store.append_event(event)
-    for link in other.links():
-        new["link"] += store.append_link(link)
+    with reading(other.engine) as source:
+        for release in pins(source):
+            new["release"] += store.pin_release(release)
+        for session in sessions(source):
+            new["session"] += store.append_session(session)
+        for run in list(runs(source)):
+            members = (run, *blocks(source, run.id))
+            fresh, *blocks_new = store.transact(
+                lambda c, known, members=members: [store.put(c, known, one) for one in members]  # type: ignore[misc]
+            )
+            new["run"] += fresh
+            new["block"] += sum(blocks_new)
+        for one in readings.readings(source):
+            new["reading"] += store.append_reading(one)
+        for correction in outcomes.supersessions(source):
+            new["supersession"] += store.transact(lambda c, known, one=correction: outcomes.supersede(c, known, one))  # type: ignore[misc]
+        for detection in outcomes.detections(source):
+            found = outcomes.findings_of(source, detection.pk)
+            new["detection"] += store.transact(
+                lambda c, known, one=detection, found=found: outcomes.take_over(c, known, one, found)  # type: ignore[misc]
+            )
+        for event in outcomes.events(source):
+            new["event"] += store.append_event(event)
+        for link in outcomes.links(source):
+            new["link"] += store.append_link(link)
     return {kind: count for kind, count in new.items() if count}
 
 

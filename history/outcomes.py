@@ -12,13 +12,17 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from sqlalchemy import Connection, ScalarSelect, select
+from sqlalchemy import Connection, ScalarSelect, func, select
 
 from history import schema
+from history.database import MIGRATION_LOCK
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import Finding, FindingEvent, IssueLink
 from history.records import digest, pack, shown, text_of, unpacked
 from history.writing import Known, insert_new, stamp
+
+#: The advisory lock under which PostgreSQL takes a detection: the one of migrations, and one more.
+DETECTION_LOCK = MIGRATION_LOCK + 1
 
 
 class Supersession(NamedTuple):
@@ -52,11 +56,20 @@ def append_detection(connection: Connection, known: Known, findings: Sequence[Fi
             raise ConflictingRecord(f"a detection has one finding of a key, but {one.key} is there twice")
     content = hashlib.sha256("".join((settings_digest, *(digest(one) for one in ordered))).encode()).hexdigest()
     table = schema.detection.c
-    newest = connection.execute(select(table.digest).where(table.pk == _newest())).scalar_one_or_none()
-    if newest == content:
+    _one_at_a_time(connection)
+    newest = connection.execute(select(table.digest, table.at).where(table.pk == _newest())).one_or_none()
+    if newest and newest.digest == content:
         return False
-    _insert_detection(connection, known, Detection(0, datetime.now(UTC), settings_digest, content), findings)
+    # The newest is the one written last, also where another host's clock is ahead.
+    at = max(datetime.now(UTC), newest.at) if newest else datetime.now(UTC)
+    _insert_detection(connection, known, Detection(0, at, settings_digest, content), findings)
     return True
+
+
+def _one_at_a_time(connection: Connection) -> None:
+    """Wait for another publisher's detection, or both would be stored as new; SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(DETECTION_LOCK)))
 
 
 def _newest() -> ScalarSelect[int]:
@@ -84,6 +97,7 @@ def _insert_detection(connection: Connection, known: Known, detection: Detection
 def take_over(connection: Connection, known: Known, detection: Detection, findings: Sequence[Finding]) -> bool:
     """A detection of another history, with its moment; False when it is here already."""
     table = schema.detection.c
+    _one_at_a_time(connection)
     same = (table.digest == detection.digest, table.at == detection.at)
     if connection.execute(select(table.pk).where(*same)).first():
         return False
@@ -162,6 +176,8 @@ def supersede(connection: Connection, known: Known, correction: Supersession) ->
         raise UnknownSeries(
             f"a {correction.kind!r} cannot be superseded; only {', '.join(schema.SUPERSEDED_KINDS)} can"
         )
+    if correction.replacement_id == correction.target_id:
+        raise InvalidRecord(f"{correction.kind} {correction.target_id} cannot stand in its own place; name another")
     table = {"session": schema.session, "run": schema.run, "block": schema.block}[correction.kind]
     for name in (correction.target_id, correction.replacement_id):
         if name is not None and not connection.execute(select(table.c.pk).where(table.c.id == name)).first():

@@ -60,9 +60,9 @@ class Store:
         self.engine = engine
         self._known = writing.Known()
         self._spool = spool or Spool()
-        self._begun: dict[str, Session | Run] = {}
-        """Sessions and runs of this process: a spooled block needs them."""
-        self._missing: set[str] = set()
+        self._begun: dict[tuple[type, str], Session | Run] = {}
+        """Sessions and runs of this process, by type and id: a spooled block needs them."""
+        self._missing: set[tuple[type, str]] = set()
         """Of those, the ones that went to the spool and stand before the next row of theirs."""
 
     @classmethod
@@ -115,10 +115,8 @@ class Store:
             raise
 
     def _append(self, record: Record) -> bool:
-        if isinstance(record, Session | Run):
-            self._begun[record.id] = record
         above = self._above(record)
-        first = [one for one in above if one.id in self._missing]
+        first = [one for one in above if (type(one), one.id) in self._missing]
 
         def put_all(connection: Connection, known: writing.Known) -> bool:
             for one in first:
@@ -129,22 +127,28 @@ class Store:
             new = self.transact(put_all)
         except StoreUnavailable as error:
             path = self._spool.keep([*above, record])
-            self._missing.update(one.id for one in (*above, record))
+            self._missing.update((type(one), one.id) for one in (*above, record))
+            self._begin(record)
             raise StoreUnavailable(
                 f"{error}. The results are kept in {path}; when the database is back: pointdrop history recover"
             ) from error
-        self._missing.difference_update(one.id for one in first)
+        self._missing.difference_update((type(one), one.id) for one in (*first, record))
+        self._begin(record)
         return new
+
+    def _begin(self, record: Record) -> None:
+        """Only what the history or the spool took: a block must never be spooled below a run that was refused."""
+        if isinstance(record, Session | Run):
+            self._begun[type(record), record.id] = record
 
     def _above(self, record: Record) -> list[Record]:
         """The session and run that `record` belongs to, as far as this process appended them."""
         found: list[Record] = []
-        parent = getattr(record, "run_id", None) or getattr(record, "session_id", None)
-        if isinstance(record, Reading):  # it stands alone
-            return found
-        while parent in self._begun:
-            found.insert(0, self._begun[parent])
-            parent = getattr(found[0], "session_id", None)
+        below: Record | None = record
+        if isinstance(below, Block) and (below := self._begun.get((Run, below.run_id))):
+            found.append(below)
+        if isinstance(below, Run) and (below := self._begun.get((Session, below.session_id))):
+            found.insert(0, below)
         return found
 
     @staticmethod

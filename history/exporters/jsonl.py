@@ -14,10 +14,11 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
     At the end the readings of the machine canary on the hosts of those sessions.
     """
     yield HEADER
-    sessions = {one.id: one for one in store.sessions()}
     told: set[str] = set()
     names = ("dbms", "line", "server", "config", "benchmark")
-    for run in store.runs(**{name: wanted.get(name) for name in names}):
+    runs = store.runs(**{name: wanted.get(name) for name in names})
+    sessions = {one.id: one for one in store.sessions()}  # after the runs: others may append meanwhile, parents first
+    for run in runs:
         if run.session_id not in told:
             told.add(run.session_id)
             yield line_of_record(sessions[run.session_id])

@@ -6,8 +6,10 @@ import csv
 import gzip
 import json
 import re
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -19,6 +21,7 @@ from history.exporters.junit import document
 from history.exporters.tidy import COLUMNS
 from history.importers import import_any
 from history.importers.figures import About
+from history.importing import import_file
 from history.model import MAJORS, Finding, Measurement, Move, Series, SeriesKey
 from history.store import Store
 from tests.history.values import SESSION, block, run
@@ -99,6 +102,28 @@ def test_github_action_benchmark_there_and_back(published: Store, tmp_path: Path
     assert found == newest(published, **PLACE)
     smaller = json.loads((tmp_path / "customSmallerIsBetter" / "out.json").read_text())
     assert not any(one["unit"] in ("qps", "ips") for one in smaller)
+
+
+def test_an_export_while_others_append(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run comes with its session, whenever they arrived."""
+    store.append_session(SESSION)
+    store.append_run(run("17.1"))
+    with Store.open(store.url) as runner:
+
+        def growing(read: Callable[..., Any]) -> Callable[..., Any]:
+            def grow(**wanted: Any) -> Any:
+                found = read(**wanted)
+                runner.append_session(SESSION.model_copy(update={"id": "late"}))
+                runner.append_run(run("17.2", session="late"))
+                return found
+
+            return grow
+
+        for name in ("runs", "sessions"):
+            monkeypatch.setattr(store, name, growing(getattr(store, name)))
+        write(store, "jsonl", tmp_path / "out.jsonl", {})
+    with Store.open(f"sqlite:///{tmp_path}/again.db") as again:
+        assert import_file(again, tmp_path / "out.jsonl").new == {"session": 1, "run": 1}
 
 
 def test_one_release_can_be_chosen(published: Store, tmp_path: Path) -> None:

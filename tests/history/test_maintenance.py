@@ -8,12 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
+from history import maintenance, reading
 from history.database import writing
 from history.errors import ConflictingRecord, InvalidRecord
 from history.maintenance import backup, merge, opened, restore, verify
-from history.model import Finding, FindingEvent, IssueLink, Release
+from history.model import Finding, FindingEvent, IssueLink, Release, Session
 from history.store import Store
 from tests.history.postgres import Cluster
 from tests.history.values import DAY, READING, SESSION, block, run
@@ -156,6 +157,31 @@ def test_a_merge_keeps_the_newest_detection_newest(store: Store, tmp_path: Path)
         store.append_detection([], "new")
         merge(store, other)
         assert store.findings() == []
+
+
+def test_a_merge_is_of_one_moment_of_a_history_that_grows(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that begins after the sessions were read brings neither its run nor its correction."""
+    late = SESSION.model_copy(update={"id": "late"})
+    with Store.open(f"sqlite:///{tmp_path}/other.db") as other, Store.open(other.url) as runner:
+        fill(other)
+        held = contents(other)
+
+        def read(connection: Connection) -> list[Session]:
+            found = reading.sessions(connection)
+            runner.append_session(late)
+            runner.append_run(run("17.3", session="late"))
+            runner.append_block(block(run("17.3", session="late"), 80.0))
+            runner.supersede("session", "late", "too late")
+            return found
+
+        with monkeypatch.context() as patched:
+            patched.setattr(maintenance, "sessions", read)
+            merge(store, other)
+        assert contents(store) == held
+        merge(store, other)
+        assert contents(store) == contents(other) != held
 
 
 def test_a_merge_stops_at_a_conflict(store: Store, tmp_path: Path) -> None:

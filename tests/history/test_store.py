@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from datetime import timedelta
+from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import ValidationError
 
-from history import assemble
+from history import assemble, outcomes
+from history.database import reading, writing
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import (
     Block,
@@ -25,6 +27,7 @@ from history.model import (
     StatementPlan,
 )
 from history.store import Store
+from history.writing import Known
 from tests.history.test_maintenance import FINDING
 from tests.history.values import DAY, SESSION, block, run
 
@@ -201,6 +204,35 @@ def test_findings_are_those_of_the_newest_detection(store: Store) -> None:
     assert store.append_detection([FINDING], "one"), "it came back"
     with pytest.raises(ConflictingRecord, match="twice"):
         store.append_detection([FINDING, FINDING], "one")
+
+
+def test_the_detection_written_last_is_the_newest_whatever_the_clocks_say(store: Store) -> None:
+    ahead = outcomes.Detection(0, datetime.now(UTC) + timedelta(days=1), "settings", "digest")
+    store.transact(lambda connection, known: outcomes.take_over(connection, known, ahead, []))
+    assert store.append_detection([FINDING], "one")
+    assert store.findings() == [FINDING]
+    assert not store.append_detection([FINDING], "one")
+
+
+def test_two_publishers_of_the_same_findings_store_one_detection(store: Store) -> None:
+    def publish() -> bool:
+        with Store.open(store.url) as other:
+            return other.append_detection([FINDING], "one")
+
+    with ThreadPoolExecutor() as pool:
+        with writing(store.engine) as connection:
+            assert outcomes.append_detection(connection, Known(), [FINDING], "one")
+            second = pool.submit(publish)
+            wait([second], timeout=0.5)  # it waits for this transaction; without that it would be done now
+        assert not second.result()
+    with reading(store.engine) as connection:
+        assert len(outcomes.detections(connection)) == 1
+
+
+def test_nothing_stands_in_its_own_place(store: Store) -> None:
+    fill(store, {"17.2": 1.5})
+    with pytest.raises(InvalidRecord, match="own place"):
+        store.supersede("block", "s/17.2/1", "twice", "s/17.2/1")
 
 
 def test_events_and_links_are_idempotent_and_in_order(store: Store) -> None:

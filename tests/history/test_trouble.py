@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from history.errors import BadUrl, StoreUnavailable, UnknownSeries
+from history.errors import BadUrl, ConflictingRecord, StoreUnavailable, UnknownSeries
 from history.importing import import_file
 from history.maintenance import recover, verify
 from history.model import Block
@@ -64,6 +64,29 @@ def test_a_full_disk_keeps_the_results_and_recover_brings_them_in(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
+def test_what_is_spooled_can_be_recovered_whatever_the_names(tmp_path: Path) -> None:
+    """A run may have its session's name, and a run that was refused is not kept with the blocks of the stored one."""
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
+        measured = run("17.1").model_copy(update={"id": SESSION.id})
+        store.append_session(SESSION)
+        store.append_run(measured)
+        with pytest.raises(ConflictingRecord):
+            store.append_run(measured.model_copy(update={"config": "other"}))
+        with store.engine.connect() as connection:
+            pages = connection.execute(text("PRAGMA page_count")).scalar_one()
+        with store.engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 4}")
+        kept = large(1).model_copy(update={"run_id": measured.id})
+        with pytest.raises(StoreUnavailable, match="kept in"):
+            store.append_block(kept)
+    (path,) = spooled()
+    with Store.open(f"sqlite:///{tmp_path}/elsewhere.db") as other:
+        assert import_file(other, path).new == {"session": 1, "run": 1, "block": 1}
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
+        assert [report.stored for report in recover(store)] == [True]
+        assert store.blocks(measured.id) == [kept]
+
+
 def test_a_disk_that_is_full_for_the_spool_too_uses_the_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
