@@ -9,8 +9,8 @@ Three ways, from what is always there to what only some machines have:
   account make a scope. There is no bound on memory elsewhere: one on addresses would stop a DBMS that reserves more
   than it uses.
 
-Sizes of the temporary file systems are the sandboxes' own (`TMPFS_BYTES`); a build that eats the disk is ended when
-LEAST_FREE_BYTES are left (`run_within`).
+Sizes of the temporary file systems are the sandboxes' own (`TMPFS_BYTES`). What eats the disk is ended when
+LEAST_FREE_BYTES are left: a step of a build by `run_within`, a server by `DiskWatch`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import NamedTuple
 
 import psutil
@@ -33,7 +34,7 @@ GIB = 1 << 30
 TMPFS_BYTES = 4 * GIB
 #: Of the machine's memory, for everything in one scope.
 MEMORY_SHARE = 0.9
-#: A build ends when less is free on its disk.
+#: A build or a server ends when less is free on its disk.
 LEAST_FREE_BYTES = 2 * GIB
 #: Between two looks at the disk.
 LOOK_S = 1.0
@@ -97,6 +98,46 @@ def scope() -> tuple[str, ...]:
     return tuple(command) if done.returncode == 0 else ()
 
 
+class DiskWatch:
+    """Calls `end`, from a thread of its own, at each look while less than `least_free` bytes are free beside `place`.
+
+    Not once, since what is to be ended may not have begun yet. Between `start` and `stop`.
+    """
+
+    def __init__(self, place: Path, least_free: int, end: Callable[[], object]) -> None:
+        self.place = place
+        self.said = ""
+        """Why it was ended; empty while it was not."""
+        self._least_free = least_free
+        self._end = end
+        self._over = Event()
+        self._thread = Thread(target=self._look, name="disk watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look; without a bound there is nothing to look for."""
+        if self._least_free:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stopping twice is fine."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.is_set():
+            with suppress(FileNotFoundError):
+                if shutil.disk_usage(self.place).free < self._least_free:
+                    self.said = too_full(self.place, self._least_free)
+                    self._end()
+            self._over.wait(LOOK_S)
+
+
+def too_full(place: Path, least_free: int) -> str:
+    """Why something was ended."""
+    return f"less than {least_free / GIB:.0f} GiB are free on the disk of {place}"
+
+
 class DiskFull(Exception):
     """A command was ended since it left too little of the disk."""
 
@@ -119,7 +160,7 @@ def run_within(
                 return process.wait(LOOK_S)
             except subprocess.TimeoutExpired:
                 if shutil.disk_usage(cwd).free < least_free:
-                    raise DiskFull(f"less than {least_free / GIB:.0f} GiB are free on the disk of {cwd}") from None
+                    raise DiskFull(too_full(cwd, least_free)) from None
                 if time.monotonic() > ends:
                     raise
     except BaseException:

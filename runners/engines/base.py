@@ -83,6 +83,7 @@ class Engine(ABC):
         if sandbox:
             self.server.confine = self._sandboxed
             self.server.scope = scope()
+            self.server.spares_the_disk = True
 
     # --- what differs from DBMS to DBMS ---------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 from tenacity import RetryError, Retrying, retry_if_exception_type, retry_if_result, stop_after_delay, wait_fixed
 
+from runners.bounds import LEAST_FREE_BYTES, DiskWatch
 from runners.engines.account import Account
 from runners.engines.errors import ServerDied, ServerTimeout
 from runners.engines.leftovers import kill_server
@@ -49,6 +50,9 @@ class Server:
         """Puts a sandbox around a command line, where one is wanted."""
         self.scope: Sequence[str] = ()
         """Stands before a command line whose memory is bounded."""
+        self.spares_the_disk = False
+        """Whether it is killed when it leaves too little of its disk."""
+        self._watch: DiskWatch | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, argv: Sequence[str], environment: Mapping[str, str], deadline_s: float, text_in: str = "") -> str:
@@ -57,8 +61,10 @@ class Server:
         ServerDied when it fails, ServerTimeout when it is not done by the deadline.
         """
         self.record.write(self.state)
+        watch = self._disk_watch()
         command = [*self.scope, *self.account.command(self.confine(argv), self.death_signal)]
         try:
+            watch.start()
             done = subprocess.run(
                 command,
                 cwd=self.directory,
@@ -72,9 +78,13 @@ class Server:
         except subprocess.TimeoutExpired:
             kill_server(self.record)
             raise ServerTimeout(f"{self.name}: {Path(argv[0]).name} is not done after {deadline_s:.0f} s") from None
+        finally:
+            watch.stop()
         output = done.stdout.decode(errors="replace")
         if done.returncode:
-            raise ServerDied(f"{self.name}: {Path(argv[0]).name} failed ({done.returncode}):\n{_tail(output)}")
+            raise ServerDied(
+                f"{self.name}: {Path(argv[0]).name} failed ({watch.said or done.returncode}):\n{_tail(output)}"
+            )
         return output
 
     def start(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -98,6 +108,10 @@ class Server:
             )
         self.record = self.record.model_copy(update={"server": ProcessId.of(self._process.pid)})
         self.record.write(self.state)
+        if self._watch is not None:
+            self._watch.stop()
+        self._watch = self._disk_watch()
+        self._watch.start()
 
     def wait_ready(self, probe: Callable[[], None], deadline_s: float) -> None:
         """Call `probe` until it no longer raises NotReady.
@@ -164,6 +178,8 @@ class Server:
 
     def kill(self) -> None:
         """End every process of the server at once, clean up after it and take it off the record."""
+        if self._watch is not None:
+            self._watch.stop()
         kill_server(self.record)
         if self._process is not None:
             self._process.wait()
@@ -183,8 +199,14 @@ class Server:
             raise ServerTimeout(f"{self.name}: {what} is not done after {deadline_s:.0f} s") from None
 
     def log_tail(self) -> str:
-        """The last lines the server logged."""
-        return _tail(self.log.read_text(errors="replace") if self.log.exists() else "")
+        """The last lines the server logged, and whether it was ended since its disk is full."""
+        logged = self.log.read_text(errors="replace") if self.log.exists() else ""
+        ended = f"\nit was killed: {self._watch.said}" if self._watch and self._watch.said else ""
+        return f"{_tail(logged)}{ended}"
+
+    def _disk_watch(self) -> DiskWatch:
+        least = LEAST_FREE_BYTES if self.spares_the_disk else 0
+        return DiskWatch(self.directory, least, lambda: kill_server(self.record))
 
     def _running(self) -> subprocess.Popen[bytes] | None:
         return self._process if self._process is not None and self._process.poll() is None else None

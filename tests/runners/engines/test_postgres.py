@@ -224,6 +224,27 @@ def test_inside_the_sandbox_it_sees_nothing_else(make: Callable[..., Engine], po
     assert not (postgres.prefix / "planted").exists()
 
 
+def test_a_sandboxed_server_that_fills_the_disk_is_killed(
+    make: Callable[..., Engine], postgres: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it runs, initdb or the server; one outside a sandbox is our own, and is left alone."""
+    monkeypatch.setattr("runners.bounds.LOOK_S", 0.02)
+    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
+    with pytest.raises(ServerDied, match=r"initdb failed .*GiB are free on the disk"):
+        make(postgres, sandbox=True).initialise()
+    own = started(make(postgres))
+    assert own.query("SELECT 1") == [(1,)] and own.stop() == ()
+    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1)
+    engine = make(postgres, sandbox=True)
+    engine.initialise()
+    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
+    with pytest.raises(ServerDied, match=r"it was killed: less than .* GiB are free on the disk"):
+        engine.start()
+        engine.wait_ready()
+    engine.kill()
+    assert not engine.server.running
+
+
 def test_where_root_keeps_its_state_to_itself(postgres: Installed, place: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root has folders that its servers cannot enter")
