@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pointdrop.cli.rows import Format, print_rows
+from pointdrop.cli.rows import Format, FormatOption, OutOption, QuietOption, print_rows, remark
 
 if TYPE_CHECKING:
     from history.importing import ImportReport
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 HistoryOption = Annotated[
     str | None, typer.Option("--history", help="SQLAlchemy URL of the history [default: POINTDROP_HISTORY].")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="text, json, csv or markdown.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and check everything, store nothing.")]
 Dbms = Annotated[str | None, typer.Option("--dbms", help="postgres, mysql, mariadb, myrocks or another name.")]
 Line = Annotated[str | None, typer.Option("--line", help="The line, such as 8.0, or `majors`.")]
@@ -223,6 +222,12 @@ def export_command(
             more = "releases" if release else "series" if test or metric else "lines"
             hint = f"there is {there}; more with: pointdrop history query {more}" if there else _next("lines", "")
             typer.echo(f"nothing to export{told} as {format} from {store.url}; {hint}", err=True)
+        if format == "jsonl" and (corrections := len(store.supersessions())):
+            typer.echo(
+                f"corrections of this history that are not in the export: {corrections}; what they took out counts "
+                "again where it is imported. history merge and backup take them along",
+                err=True,
+            )
 
 
 @group.command("query")
@@ -244,6 +249,8 @@ def query_command(
     session: Annotated[str | None, typer.Option("--session", help="Runs and blocks of one session.")] = None,
     history: HistoryOption = None,
     format: FormatOption = Format.text,
+    out: OutOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Look at what is stored. JSON is an array of objects with the columns of the table as keys."""
     from history.listing import rows_of
@@ -252,10 +259,10 @@ def query_command(
     wanted |= {"test": test, "metric": metric, "until": until}
     with _open(history) as store:
         rows = rows_of(store, what, wanted, session)
-        print_rows(rows, format)
+        print_rows(rows, format, out=out)
         if not rows:
             told = _told(wanted | {"session": session})
-            typer.echo(f"no {what}{told} in {store.url}; {_next(what, told)}", err=True)
+            remark(f"no {what}{told} in {store.url}; {_next(what, told)}", quiet)
 
 
 def _told(wanted: dict[str, str | None]) -> str:

@@ -147,6 +147,7 @@ def test_a_correction(pointdrop: Command) -> None:
     pointdrop("supersede", "block", "s/17.1/1", "--reason", "the fan was broken")
     assert json.loads(pointdrop("query", "values", "--format", "json").stdout) == []
     assert "the fan was broken" in pointdrop("query", "corrections").stdout
+    assert "not in the export: 1;" in pointdrop("export").stderr
     assert "no block nobody" in pointdrop("supersede", "block", "nobody", "--reason", "x", code=2).stderr
 
 
