@@ -52,6 +52,10 @@ def compare(
 
     Each test is SAME, DIFFERENT or UNKNOWN, the family's verdict first. Only tests that are not clear are measured
     again. Nothing is written to the history. Exit code 3 with `--fail-on`, 4 when it stopped before all was clear.
+
+    JSON keys: base, candidate, server, lane, profile, verdict, rounds, blocks, minutes, stopped, tests, warnings. Each
+    of the tests has test, group, metric, verdict, direction, before, after, change_pct, low_pct, high_pct, blocks and
+    functions.
     """
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides

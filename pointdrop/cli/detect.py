@@ -204,7 +204,10 @@ def explain(
     ] = "text",
     out: OutOption = None,
 ) -> None:
-    """Explain one series in words: the rule, the noise floor, what could have been seen, evidence for and against."""
+    """Explain one series in words: the rule, the noise floor, what could have been seen, evidence for and against.
+
+    JSON keys: key, releases, blocks, rule, noise_pct, prior_noise_pct, mde_newest_pct, mde_middle_pct, cases, notes.
+    """
     from dataclasses import asdict
     from tempfile import TemporaryDirectory
 

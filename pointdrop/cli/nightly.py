@@ -38,6 +38,10 @@ def nightly(
     site. A second run does only what is new; a run that was stopped goes on at the next block.
 
     Exit code 4 when something could not be done; the summary says what.
+
+    JSON keys: plan, releases, blocks, noisy, failed, series, findings, issues, incomplete, notes, minutes, history,
+    site, issues_at. With --dry-run an array of dbms, benchmark, lane, line, config, profile, releases, control, blocks,
+    minutes, disk_mb, resumed and tonight.
     """
     import os
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pointdrop.cli.history import HistoryOption, group
-from pointdrop.cli.rows import Format, print_rows
+from pointdrop.cli.rows import Format, FormatOption, print_rows
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +28,7 @@ def sync(
     ] = "",
     branch: Annotated[str, typer.Option("--branch", help="The orphan branch.")] = "pointdrop-history",
     history: HistoryOption = None,
-    format: Annotated[Format, typer.Option("--format", help="text, json, csv or markdown.")] = Format.text,
+    format: FormatOption = Format.text,
 ) -> None:
     """Keep the history on a branch of its own, as JSON Lines by month, where there is no database server.
 

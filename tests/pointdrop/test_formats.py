@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -16,12 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from detector.explain import Explanation
 from history import datasets
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.cli.rows import rows_text
 from pointdrop.jobs.bisect import new
 from pointdrop.jobs.bisect_views import answer_lines, candidate_rows
+from pointdrop.jobs.compare import CompareReport
+from pointdrop.jobs.summary import Summary
 
 TIDY = "series_id,position,value,better\n" + "".join(f"c,{n},{1.0 if n < 30 else 1.2},lower\n" for n in range(60))
 
@@ -100,6 +104,23 @@ def test_a_dry_sync_prints_what_the_preview_prints(state: Path) -> None:
     assert kept == json.loads(asked(state, ("alerts", "preview", "--provisional", "--format", "json")))
     done = json.loads(asked(state, ("alerts", "sync", "--format", "json", "--issues", str(state / "elsewhere"))))
     assert sorted(done) == sorted(documented(("alerts", "sync"), "JSON keys"))
+
+
+@pytest.mark.parametrize(
+    ("words", "of"), [(("nightly",), Summary), (("compare",), CompareReport), (("explain",), Explanation)]
+)
+def test_reports_have_the_keys_that_the_help_names(words: tuple[str, ...], of: Any) -> None:
+    names = list(of.model_fields) if hasattr(of, "model_fields") else [one.name for one in dataclasses.fields(of)]
+    assert documented(words, "JSON keys") == names
+
+
+def test_a_query_goes_to_a_file_and_says_nothing_when_asked(state: Path, tmp_path: Path) -> None:
+    out = tmp_path / "lines.csv"
+    assert asked(state, ("history", "query", "lines", "--format", "csv", "--out", str(out))) == ""
+    assert out.read_text().startswith("dbms,line,")
+    nothing = ["history", "query", "lines", "--dbms", "oracle", "--history", f"sqlite:///{state}/history.db"]
+    assert "no lines with --dbms oracle" in CliRunner().invoke(app, nothing).stderr
+    assert CliRunner().invoke(app, [*nothing, "--quiet"]).stderr == ""
 
 
 @given(
