@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pointdrop.cli.rows import emit, rows_text
+
 if TYPE_CHECKING:
     from pointdrop.jobs.compare import CompareReport
     from runners.settings import Profile
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 #: The profile of each lane that answers in minutes.
 QUICKEST = {"instructions": "instructions", "time": "quick"}
 GATE_HIT = 3
+#: Columns in CSV.
+COMPARED = (
+    "test", "group", "metric", "verdict", "direction", "before", "after", "change_pct", "low_pct", "high_pct", "blocks",
+)  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +44,8 @@ def compare(
         bool, typer.Option("--sandbox", help="Build and run inside bubblewrap: patches of strangers.")
     ] = False,
     format: Annotated[
-        Literal["text", "json", "markdown", "junit"], typer.Option(help="Of the report on standard output.")
+        Literal["text", "json", "csv", "markdown", "junit"],
+        typer.Option(help="Of the report on standard output; csv: a row for each test and metric."),
     ] = "text",
     out: Annotated[Path | None, typer.Option(help="Write the report here instead.")] = None,
     fail_on: Annotated[
@@ -54,8 +61,8 @@ def compare(
     again. Nothing is written to the history. Exit code 3 with `--fail-on`, 4 when it stopped before all was clear.
 
     JSON keys: base, candidate, server, lane, profile, verdict, rounds, blocks, minutes, stopped, tests, warnings. Each
-    of the tests has test, group, metric, verdict, direction, before, after, change_pct, low_pct, high_pct, blocks and
-    functions.
+    of the tests has the CSV columns and functions. CSV columns: test, group, metric, verdict, direction, before, after,
+    change_pct, low_pct, high_pct, blocks.
     """
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
@@ -110,21 +117,19 @@ def pick_profile(name: str, lane: str, configs: Path) -> Profile:
 
 
 def _print(report: CompareReport, format: str, out: Path | None) -> None:
-    from pointdrop.jobs.compare_views import junit, markdown, text_lines
+    from pointdrop.jobs.compare_views import compared_rows, junit, markdown, text_lines
 
     if format == "json":
         text = report.model_dump_json(indent=2) + "\n"
     elif format == "markdown":
         text = markdown(report)
+    elif format == "csv":
+        text = rows_text(compared_rows(report), format, COMPARED)
     elif format == "junit":
         text = junit(report)
     else:
         text = "\n".join(text_lines(report)) + "\n"
-    if out:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    else:
-        typer.echo(text, nl=False)
+    emit(text, out)
 
 
 def repeat(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 from xml.etree import ElementTree
 
 from pointdrop.jobs.compare import CompareReport, TestRow
@@ -36,15 +37,21 @@ def interval(row: TestRow) -> str:
     return f"[{row.low_pct:+.1f}, {row.high_pct:+.1f}]"
 
 
+def compared_rows(report: CompareReport) -> list[dict[str, Any]]:
+    """A row for each test and metric, without its functions."""
+    return [row.model_dump(exclude={"functions"}) for row in report.tests]
+
+
 def text_lines(report: CompareReport) -> list[str]:
     """The whole report for a terminal."""
     width = max((len(row.test) for row in report.tests), default=4)
+    metric = max((len(row.metric) for row in report.tests), default=6)
     lines = [f"{report.verdict}: {headline(report)}", ""]
-    lines.append(f"{'test':<{width}}  {'metric':<8}  verdict      change   interval          blocks")
+    lines.append(f"{'test':<{width}}  {'metric':<{metric}}  verdict      change   interval          blocks")
     for row in report.tests:
         mark = MARKS[row.direction]
         lines.append(
-            f"{row.test:<{width}}  {row.metric:<8}  {row.verdict:<9} {mark} {row.change_pct:+7.2f} %  "
+            f"{row.test:<{width}}  {row.metric:<{metric}}  {row.verdict:<9} {mark} {row.change_pct:+7.2f} %  "
             f"{interval(row):<16}  {row.blocks}"
         )
     for row in report.tests:

@@ -83,6 +83,16 @@ def test_the_text_says_the_family_first_and_names_functions() -> None:
     assert headline(report(row("scan", "SAME", "", 0.1), verdict="SAME")) == "No test differs."
 
 
+def test_rows_of_a_comparison_have_the_columns_of_its_csv() -> None:
+    from pointdrop.cli.compare import COMPARED
+    from pointdrop.cli.rows import rows_text
+    from pointdrop.jobs import compare_views
+
+    rows = compare_views.compared_rows(REPORT)
+    assert all(tuple(found) == COMPARED for found in rows) and len(rows) == 4
+    assert rows_text(rows, "csv", COMPARED).splitlines()[1].startswith("scan,g,insn/o,DIFFERENT,regression,100.0,145.0")
+
+
 def test_junit_counts_regressions_as_failures() -> None:
     suite = ElementTree.fromstring(junit(REPORT))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "1", "1")
