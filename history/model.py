@@ -378,17 +378,19 @@ class Move(Row):
 
 
 class GroupSummary(Row):
-    """A finding folded to one (server, metric, group)."""
+    """A finding folded to one (server, metric, group); groups of which nothing moved are there where others did."""
 
     server: str
     metric: str
     group: str
     moved: int
     tests: int
+    """Measured on both sides of the boundary."""
     median_pct: float
-    """Median change over the tests that moved."""
+    """Median change over the tests that moved; 0 where none did."""
     worst_pct: float
     worst_test: str
+    """Empty where none moved."""
 
 
 class FunctionChange(Row):
