@@ -1,0 +1,104 @@
+"""The words of the project as types: what runners measured, what the detector found, what became of it.
+
+Everything here is an immutable value. Rows of the store, lines of the interchange format `pointdrop.run/1`
+and the arguments of the pure cores are these types and no others.
+
+>>> m = Measurement(test="point-query", group="point, part 1", metric="insn/o", value=43_029.8, operations=1000)
+>>> (m.metric, m.value, m.unit)
+('insn/o', 43029.8, '')
+>>> Release(dbms="postgres", version="17.2", line="17").name
+'postgres 17.2'
+"""
+
+from __future__ import annotations
+
+from history.model.findings import (
+    Cause,
+    Direction,
+    Finding,
+    FindingEvent,
+    FindingKind,
+    FunctionChange,
+    GroupSummary,
+    IssueLink,
+    Move,
+    PlanChange,
+    Tier,
+    finding_key,
+)
+from history.model.measured import (
+    Block,
+    Fingerprint,
+    FunctionCost,
+    Measurement,
+    Metric,
+    Release,
+    Run,
+    Session,
+    StatementPlan,
+)
+from history.model.readings import CanaryVerdict, Milliseconds, Phase, Reading
+from history.model.series import BlockValue, BlockValues, Point, Series, SeriesKey
+from history.model.values import (
+    MAJORS,
+    RUN_SCHEMA,
+    TOP_FUNCTIONS,
+    Better,
+    BlockStatus,
+    Count,
+    Lane,
+    Moment,
+    Name,
+    Row,
+    Seed,
+    Value,
+    finite,
+    utc,
+)
+
+__all__ = [
+    "MAJORS",
+    "RUN_SCHEMA",
+    "TOP_FUNCTIONS",
+    "Better",
+    "Block",
+    "BlockStatus",
+    "BlockValue",
+    "BlockValues",
+    "CanaryVerdict",
+    "Cause",
+    "Count",
+    "Direction",
+    "Finding",
+    "FindingEvent",
+    "FindingKind",
+    "Fingerprint",
+    "FunctionChange",
+    "FunctionCost",
+    "GroupSummary",
+    "IssueLink",
+    "Lane",
+    "Measurement",
+    "Metric",
+    "Milliseconds",
+    "Moment",
+    "Move",
+    "Name",
+    "Phase",
+    "PlanChange",
+    "Point",
+    "Reading",
+    "Release",
+    "Row",
+    "Run",
+    "Seed",
+    "Series",
+    "SeriesKey",
+    "Session",
+    "StatementPlan",
+    "Tier",
+    "Value",
+    "finding_key",
+    "finite",
+    "utc",
+]

@@ -1,0 +1,133 @@
+"""What the detector found, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from history.model.series import SeriesKey
+from history.model.values import Better, Count, Moment, Name, Row
+
+FindingKind = Literal["regression", "improvement", "environment", "drift"]
+Tier = Literal["confirmed", "provisional", "unconfirmed"]
+Direction = Literal["regression", "improvement", "change"]
+Cause = Literal["product", "machine", "plan", "config", "epoch", "sla"]
+
+
+class Move(Row):
+    """One series that moves at a finding's boundary."""
+
+    key: SeriesKey
+    group: str = ""
+    unit: str = ""
+    better: Better = "lower"
+    before: float
+    """Level before the boundary (geometric mean of the segment), in `unit`."""
+    after: float
+    change_pct: float
+    low_pct: float
+    high_pct: float
+    """95 % interval of `change_pct`."""
+    direction: Direction
+    probability: float
+    q_value: float | None = None
+    noise_pct: float
+    """Between-release noise of this series, one standard deviation, in percent."""
+    mde_pct: float
+    """The smallest change this series could have shown (probability 0.8 of being found)."""
+    blocks_before: int = 0
+    blocks_after: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+class GroupSummary(Row):
+    """A finding folded to one (server, metric, group); groups of which nothing moved are there where others did."""
+
+    server: str
+    metric: str
+    group: str
+    moved: int
+    tests: int
+    """Measured on both sides of the boundary."""
+    median_pct: float
+    """Median change over the tests that moved; 0 where none did."""
+    worst_pct: float
+    worst_test: str
+    """Empty where none moved."""
+
+
+class FunctionChange(Row):
+    """One function's instructions per operation before and after, in the test named."""
+
+    test: str
+    function: str
+    before: float
+    after: float
+
+
+class PlanChange(Row):
+    """A statement whose plan differs on the two sides of the boundary."""
+
+    test: str
+    statement: str
+    before: str
+    after: str
+
+
+class Finding(Row):
+    """One boundary, with all the series that move there.
+
+    `key` is stable over re-detection: it names dbms, line, boundary release and kind, nothing measured.
+    """
+
+    key: Name
+    kind: FindingKind
+    cause: Cause = "product"
+    tier: Tier
+    dbms: Name
+    line: Name
+    previous: Name
+    """The last measured release before the boundary."""
+    release: Name
+    """The first release at the new level."""
+    unmeasured: tuple[str, ...] = ()
+    """Known releases between `previous` and `release` that have no results: with `release`, the suspect range."""
+    moves: tuple[Move, ...]
+    groups: tuple[GroupSummary, ...] = ()
+    functions: tuple[FunctionChange, ...] = ()
+    plans: tuple[PlanChange, ...] = ()
+    evidence: tuple[str, ...] = ()
+    """Sentences: blocks that agree, noise floor, smallest detectable change, what the control did."""
+    warnings: tuple[str, ...] = ()
+
+
+def finding_key(dbms: str, line: str, release: str, kind: str) -> str:
+    """The stable name of a finding.
+
+    >>> finding_key("mysql", "8.0", "8.0.30", "regression")
+    'mysql/8.0/8.0.30/regression'
+    """
+    return f"{dbms}/{line}/{release}/{kind}"
+
+
+class FindingEvent(Row):
+    """Something that happened to a finding; the events of a key, in order, are its state."""
+
+    key: Name
+    event: Name
+    """`detected`, `confirmed`, `refuted`, `filed`, `updated`, `recovered`, `returned`, `acknowledged`, `snoozed`,
+    `not-a-bug`, `closed`, `reopened`, ..."""
+    at: Moment
+    actor: str = "pointdrop"
+    detail: dict[str, Any] = Field(default_factory=dict)
+
+
+class IssueLink(Row):
+    """Where a finding stands in a tracker."""
+
+    key: Name
+    tracker: Name
+    """`github:owner/name` or `files`."""
+    number: Count
+    url: str = ""

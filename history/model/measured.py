@@ -1,0 +1,139 @@
+"""What runners measured: releases, hosts, sessions, runs, blocks and their values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import date
+from typing import Any
+
+from pydantic import Field
+
+from history.model.values import Better, BlockStatus, Count, Lane, Moment, Name, Row, Seed, Value
+
+
+class Release(Row):
+    """One version of one DBMS in one build."""
+
+    dbms: Name
+    version: Name
+    line: Name
+    """The branch it belongs to, in the DBMS's own words: `8.0`, `10.11`, `17`."""
+    build: str = ""
+    """How the binaries came to be: the name of the source (`maven`, `debian`) or of the build recipe."""
+    digest: str = ""
+    """sha256 of the archive or package set, lower-case hex; empty where the figures are somebody else's."""
+    released: date | None = None
+    source: str = ""
+    """Coordinates or address of the archive, or the citation of a published figure."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.dbms} {self.version}"
+
+
+class Fingerprint(Row):
+    """What a host is and how it was set when it measured; a change begins a new epoch.
+
+    `facts` are short strings by name (`cpu_model`, `cores`, `smt`, `governor`, `turbo`, `thp`, `kernel`, `os`,
+    `memory_gib`, `storage`, `libc`, `client_library`, `sysbench`, `virtualization`, ...), plus `workload`: the
+    digest of scale, durations and scripts, so that a changed workload is never taken for a changed product.
+    """
+
+    facts: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """First 16 hex digits of the sha256 over the sorted facts."""
+        text = json.dumps(self.facts, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Session(Row):
+    """Runs made together on one host, blocks interleaved, always including the control release."""
+
+    id: Name
+    host: Name
+    server: Name
+    plan: str = ""
+    fingerprint: Fingerprint
+    seed: Seed = 0
+    started: Moment
+    control: str = ""
+    """Version of the control release of this session, empty for imported figures."""
+
+
+class Run(Row):
+    """All blocks of one (release, config, benchmark, lane) in one session."""
+
+    id: Name
+    session_id: Name
+    release: Release
+    config: Name
+    benchmark: Name
+    profile: str = "standard"
+    lane: Lane = "time"
+    options: str = ""
+    """The rendered option file, whole."""
+    bundle: dict[str, Any] = Field(default_factory=dict)
+    """Everything else needed to repeat the run: command lines, seeds, scale, durations."""
+
+
+class Measurement(Row):
+    """One metric of one test in one block."""
+
+    test: Name
+    group: str = ""
+    metric: Name
+    value: Value
+    unit: str = ""
+    better: Better = "lower"
+    operations: Count | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class FunctionCost(Row):
+    """Self cost of one function of the server, in instructions per operation."""
+
+    function: str
+    insn_per_op: Value
+    object: str = ""
+
+
+class StatementPlan(Row):
+    """The plan the optimizer chose for one statement; `digest` is of its shape, without costs and row counts."""
+
+    statement: str
+    digest: str
+    text: str = ""
+
+
+class Block(Row):
+    """One server start on freshly restored data, a warm-up, then every test once."""
+
+    id: Name
+    run_id: Name
+    number: Count
+    started: Moment
+    ended: Moment
+    status: BlockStatus = "ok"
+    reason: str = ""
+    measurements: tuple[Measurement, ...] = ()
+    functions: dict[str, tuple[FunctionCost, ...]] = Field(default_factory=dict)
+    """By test; the most expensive functions first."""
+    plans: dict[str, tuple[StatementPlan, ...]] = Field(default_factory=dict)
+    """By test."""
+    samples: dict[str, dict[str, tuple[Value, ...]]] = Field(default_factory=dict)
+    """By test, then metric: one value a second."""
+    warnings: tuple[str, ...] = ()
+
+
+class Metric(Row):
+    """One entry of `configs/metrics.toml`."""
+
+    name: Name
+    unit: str
+    better: Better
+    smallest_change_pct: float
+    """A change smaller than this is not worth a finding, however sure."""
+    title: str = ""
