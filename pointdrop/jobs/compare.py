@@ -34,6 +34,8 @@ JUDGED: Mapping[Lane, tuple[str, ...]] = {
 }
 #: A difference is told only after this many blocks of each side: the second is a fresh server on fresh data.
 FEWEST_BLOCKS = 2
+#: A machine that is too busy in so many rounds, one after the other, will hardly be quiet in the next.
+MOST_NOISY_ROUNDS = 2
 MOST_FUNCTIONS = 5
 
 
@@ -137,6 +139,12 @@ class _Values:
         """Values of the base that have some of the candidate beside them."""
         return {key: found for key, found in self.sides[0].items() if key in self.sides[1]}
 
+    def nothing(self) -> str:
+        """In words, why there is nothing to judge; empty when there is something."""
+        if self.shared():
+            return ""
+        return f"no block of both sides counts: {self.unusable or 'none has a value to judge by'}"
+
     def alone(self) -> list[str]:
         """In words, what only one side has: a step of the Insert Benchmark is void where its inserts fell behind."""
         lost = sorted(self.sides[0].keys() ^ self.sides[1].keys())
@@ -159,12 +167,13 @@ def compare_sides(job: Comparing) -> CompareReport:
     values, began = _Values(), time.monotonic()
     shelf = Shelf({installed.release.version: installed, other.release.version: other})
     judged = JUDGED[job.profile.lane]
-    wanted, rounds, stopped = job.tests, 0, ""
+    wanted, rounds, stopped, noisy = job.tests, 0, "", 0
     warnings: list[str] = []
     while wanted and rounds < job.most_rounds:
         left = job.budget_minutes * 60 - (time.monotonic() - began)
         if rounds and left <= 0:
-            stopped = f"the budget of {job.budget_minutes:g} minutes is spent"
+            spent = f"the budget of {job.budget_minutes:g} minutes is spent"
+            stopped = "; ".join(filter(None, (spent, values.nothing())))
             break
         plan = plan_session(
             session_id=f"compare-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
@@ -194,9 +203,12 @@ def compare_sides(job: Comparing) -> CompareReport:
         if outcome.skipped or outcome.stopped:
             stopped = outcome.stopped or "; ".join(outcome.skipped.values())
             break
-        if not values.shared():
-            stopped = f"no block of both sides counts: {values.unusable or 'none has a value to judge by'}"
-            break
+        if nothing := values.nothing():
+            noisy += 1
+            if noisy == MOST_NOISY_ROUNDS or rounds == job.most_rounds:
+                stopped = nothing
+                break
+            continue
         unclear = {test for test, _ in _unclear(values, job.metrics, judged)}
         wanted = tuple(test for test in job.tests if test.name in unclear)
     minutes = (time.monotonic() - began) / 60

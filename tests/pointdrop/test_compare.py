@@ -135,8 +135,20 @@ def test_what_only_one_side_has_is_said_and_not_compared() -> None:
     assert values.alone() == ["qr100: only one side has qps, so it is not compared"]
 
 
-def test_a_machine_too_busy_to_measure_ends_it_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks that do not count are no answer, and no reason to say that more of them would help."""
+@pytest.mark.parametrize(
+    ("quiet_from", "most_rounds", "budget", "rounds", "verdict", "stopped"),
+    [
+        (9, 5, 1.0, 2, "UNKNOWN", "no block of both sides counts: foreign load 55 %"),
+        (9, 1, 1.0, 1, "UNKNOWN", "no block of both sides counts: foreign load 55 %"),
+        (9, 5, 0.0, 1, "UNKNOWN", "the budget of 0 minutes is spent; no block of both sides counts: foreign load 55 %"),
+        (2, 5, 1.0, 3, "SAME", ""),
+    ],
+)  # fmt: skip
+def test_a_machine_too_busy_to_measure_gets_another_round_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_from: int, most_rounds: int, budget: float, rounds: int,
+    verdict: str, stopped: str,
+) -> None:  # fmt: skip
+    """Blocks that do not count are no answer; when they are all there is twice, more of them would not help."""
     from types import SimpleNamespace
 
     from pointdrop.jobs import compare as job
@@ -144,16 +156,22 @@ def test_a_machine_too_busy_to_measure_ends_it_with_the_reason(tmp_path: Path, m
 
     configs = Path(__file__).parents[2] / "configs"
     sides = [SimpleNamespace(release=Release(dbms="postgres", version=v, line="18")) for v in ("18.1", "18.2")]
+    asked = 0
 
     def session(plan: object, shelf: object, sink: Callable[..., None], **more: object) -> SimpleNamespace:
-        block = Block.model_validate(
-            {
-                "id": "s/1", "run_id": "s", "number": 1, "started": "2026-11-01T00:00:00Z",
-                "ended": "2026-11-01T00:10:00Z", "status": "noisy", "reason": "foreign load 55 %",
-                "measurements": [{"test": "l.i1", "metric": "ips", "value": 9.0}],
-            }
-        )  # fmt: skip
-        sink(None, SimpleNamespace(release=sides[0].release, config="default"), block)
+        nonlocal asked
+        asked += 1
+        noisy = {"status": "noisy", "reason": "foreign load 55 %"} if asked < quiet_from else {}
+        for number, side in enumerate(4 * sides[:1] + 4 * sides[1:]):
+            block = Block.model_validate(
+                {
+                    "id": f"s/{number}", "run_id": "s", "number": 1 + number, "started": "2026-11-01T00:00:00Z",
+                    "ended": "2026-11-01T00:10:00Z",
+                    "measurements": [{"test": "l.i1", "metric": "ips", "value": 9000.0 + number % 4}],
+                    **(noisy if side is sides[0] else {}),
+                }
+            )  # fmt: skip
+            sink(None, SimpleNamespace(release=side.release, config="default"), block)
         return SimpleNamespace(warnings=[], skipped={}, stopped="")
 
     monkeypatch.setattr(job, "run_session", session)
@@ -169,13 +187,12 @@ def test_a_machine_too_busy_to_measure_ends_it_with_the_reason(tmp_path: Path, m
             metrics=METRICS,
             configs=configs,
             state=tmp_path,
-            budget_minutes=1.0,
-            most_rounds=3,
+            budget_minutes=budget,
+            most_rounds=most_rounds,
             seed=1,
         )
     )
-    assert (told.verdict, told.rounds, told.blocks) == ("UNKNOWN", 1, 0)
-    assert told.stopped == "no block of both sides counts: foreign load 55 %"
+    assert (told.verdict, told.rounds, told.stopped) == (verdict, rounds, stopped) and asked == rounds
 
 
 def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -> None:
