@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from history.errors import StoreUnavailable
 from history.model import Block, Phase, Reading, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.kept import bring_in
@@ -179,7 +180,9 @@ def session_of(bench: Bench, begun: Begun) -> SessionPlan:
 def begin(plan: Plan, server: str, work: Work, now: datetime, host: str = "") -> Begun:
     """A record for new work. The id says when, where and what; its seed differs from night to night."""
     host = host or socket.gethostname().split(".")[0]
-    what = "-".join(filter(None, (work.measure.dbms, work.line, work.config, work.measure.lane)))
+    measure = work.measure
+    benchmark = measure.benchmark if measure.benchmark != "sysbench" else ""  # as ids of stored sessions are
+    what = "-".join(filter(None, (measure.dbms, work.line, work.config, benchmark, measure.lane)))
     return Begun(
         id=f"{now:%Y%m%dT%H%M%SZ}-{host}-{what}",
         plan=plan.name,
@@ -292,20 +295,30 @@ def _fetch(bench: Bench, releases: Iterable[Release], measured: Measured) -> dic
     return fetched
 
 
-def _check(bench: Bench, phase: Phase, begun: Begun) -> Quarantine | None:
-    """Whether the host is sick; what it took goes into the history."""
+def _check(bench: Bench, phase: Phase, begun: Begun, measured: Measured) -> Quarantine | None:
+    """Whether the host is sick; what it took goes into the history.
+
+    When that cannot take it, nothing is measured that it could not take either; but a session that is stored is not
+    lost for want of the readings after it.
+    """
     checked = bench.canary.check(phase, begun.id)
-    for reading in checked.readings:
-        bench.store.append_reading(reading)
-        if bench.keep_reading:
+    if bench.keep_reading:
+        for reading in checked.readings:
             bench.keep_reading(reading)
+    try:
+        for reading in checked.readings:
+            bench.store.append_reading(reading)
+    except StoreUnavailable as error:
+        if phase == "before":
+            raise
+        measured.incomplete.append(f"{begun.id} was measured, but not how the machine was after it: {error}")
     return checked.quarantine
 
 
 def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None) -> None:
     plan = session_of(bench, begun)
     watched = plan.lane == "time" and plan.server.canary
-    if watched and (sick := _check(bench, "before", begun)):
+    if watched and (sick := _check(bench, "before", begun, measured)):
         measured.incomplete.append(f"{begun.id}: {sick}")
         return
     record = _record(bench.state, begun)
@@ -335,5 +348,5 @@ def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None)
     measured.add(outcome, begun.work)
     if not outcome.stopped:
         record.unlink()
-    if watched and (sick := _check(bench, "after", begun)):
+    if watched and (sick := _check(bench, "after", begun, measured)):
         measured.incomplete.append(f"{begun.id} was measured, but {sick}")

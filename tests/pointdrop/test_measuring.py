@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from history.errors import StoreUnavailable
 from history.model import Reading, Release
 from history.spool import Spool, spooled
 from history.store import Store
@@ -80,6 +81,49 @@ def test_what_the_canary_took_is_in_the_history_and_in_the_upload(
         assert [one.quarantine for one in store.readings()[6:]] == [False, False, True]
         assert "CPU: 200.0 ms, usually 100.0 (+100 %)" in measured.incomplete[0] and len(measured.incomplete) == 2
         assert uploaded == store.readings()
+
+
+def test_a_session_is_not_lost_for_want_of_the_readings_after_it(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its blocks are stored; the upload has the reading."""
+    times = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
+    uploaded: list[Reading] = []
+    bench, begun = prepared(tmp_path, configs, "quick")
+    bench = replace(bench, keep_reading=uploaded.append)
+    monkeypatch.setattr(Bench, "canary", Canary(tmp_path, read=lambda folder: times, pause_s=0))
+    monkeypatch.setattr(measuring, "run_session", lambda *plan, **options: Outcome(planned=1, done=1))
+    append = Store.append_reading
+
+    def refuse(store: Store, reading: Reading) -> None:
+        if reading.phase == broken:
+            raise StoreUnavailable("the disk is full")
+        append(store, reading)
+
+    monkeypatch.setattr(Store, "append_reading", refuse)
+    with bench.store as store:
+        broken, measured = "after", Measured()
+        measuring._run(bench, begun, measured, None)
+        assert [one.phase for one in store.readings()] == ["before"]
+        assert [one.phase for one in uploaded] == ["before", "after"]
+        assert measured.done == 1 and unfinished(tmp_path) == []
+        assert measured.incomplete == [
+            f"{begun.id} was measured, but not how the machine was after it: the disk is full"
+        ]
+        broken = "before"
+        with pytest.raises(StoreUnavailable):
+            measuring._run(bench, begun, measured, None)
+        assert measured.done == 1, "nothing is measured that could not be stored"
+
+
+def test_sessions_of_two_benchmarks_that_begin_in_one_second_differ(tmp_path: Path, configs: Path) -> None:
+    bench, begun = prepared(tmp_path, configs, "quick")
+    bench.store.close()
+    insert = replace(begun.work, measure=begun.measure.model_copy(update={"benchmark": "insert"}))
+    now = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
+    plan = load_plan("nightly", configs)
+    assert begin(plan, "small", begun.work, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-time"
+    assert begin(plan, "small", insert, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-insert-time"
 
 
 def test_what_was_kept_on_disk_comes_in_before_anything_is_measured(tmp_path: Path, configs: Path) -> None:
