@@ -22,8 +22,12 @@ def repeat(
 ) -> Markdown:
     """The command, for the place where most tests moved. Without `can` everything can be measured."""
     moves = told(finding, lead)
-    if can is None or can.has(moves[0].key):
+    if can is None:
         return fenced([_measured_again(finding, moves, settings)], "sh")
+    # Rather a smaller move that can be measured here than a larger one that cannot.
+    here = [move for move in moves if can.has(move.key)] or [move for move in finding.moves if can.has(move.key)]
+    if here:
+        return fenced([_measured_again(finding, here, settings)], "sh")
     return _shown_again(finding, moves, context, can)
 
 

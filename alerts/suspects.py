@@ -62,9 +62,12 @@ def _absent(previous: str, release: str) -> list[str]:
 
     >>> _absent("8.0.28", "8.0.30"), _absent("18.1", "18.2"), _absent("15.4", "16.2")
     (['8.0.29'], [], [])
+    >>> _absent("8.0.1", "8.0.99999999999")
+    []
     """
     first, last = (re.fullmatch(r"((?:\d+\.)+)(\d+)", version) for version in (previous, release))
     if not first or not last or first[1] != last[1]:
         return []
-    between = [f"{first[1]}{number}" for number in range(int(first[2]) + 1, int(last[2]))]
-    return between if len(between) <= MOST_NAMED else []
+    low, high = int(first[2]) + 1, int(last[2])
+    # Compared before anything is made: a version comes from a file that nobody has checked.
+    return [f"{first[1]}{number}" for number in range(low, high)] if high - low <= MOST_NAMED else []

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from alerts.settings import Links
 from alerts.standing import BISECT, open_requests
 from alerts.suspects import source_refs
 from history.model import MAJORS, Finding, FindingEvent, Series
@@ -38,18 +37,23 @@ def to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
     return suspects(open_still, asked)
 
 
-def settle_requests(store: Store, findings: Sequence[Finding], series: Iterable[Series]) -> None:
-    """Write down which requests are answered by the `series` that `findings` were made of."""
+def settle_requests(
+    store: Store, findings: Sequence[Finding], series: Iterable[Series], sources: Mapping[str, str]
+) -> None:
+    """Write down which requests are answered by the `series` that `findings` were made of.
+
+    `sources`, by DBMS: where the source of two releases is compared.
+    """
     if waiting := open_requests(store.events()):
         started = {session.id: session.started for session in store.sessions()}
         for request in answered(waiting, findings, series, started):
             done = f"{request.event.removesuffix('-requested')}-done"
             found = [finding for finding in findings if request.key in keys_of(finding)]
-            detail = result_of(request.event, found)
+            detail = result_of(request.event, found, sources)
             store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC), detail=detail))
 
 
-def result_of(asked: str, found: Sequence[Finding]) -> dict[str, Any]:
+def result_of(asked: str, found: Sequence[Finding], sources: Mapping[str, str]) -> dict[str, Any]:
     """What is said in the issue when the work is done: `text`, and for a bisection the `command` that goes on with
     commits, once no release is left between the two."""
     if not found:
@@ -64,7 +68,7 @@ def result_of(asked: str, found: Sequence[Finding]) -> dict[str, Any]:
     text += f" The change came after {finding.previous}, {inside}."
     if between:
         return {"text": f"{text} Where instructions are counted, the next nights measure those between as well."}
-    refs = source_refs(Links().source.get(finding.dbms, ""), finding)
+    refs = source_refs(sources.get(finding.dbms, ""), finding)
     if finding.line == MAJORS or not refs:
         return {"text": text}
     counted = [move for move in finding.moves if move.key.metric == COUNTED_METRIC] or list(finding.moves)

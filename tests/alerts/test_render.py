@@ -318,6 +318,21 @@ def test_what_nobody_here_can_measure_is_shown_again_and_not_repeated() -> None:
     assert "`8.0.29` between them is not in the history" in body
 
 
+def test_what_can_be_measured_is_repeated_though_a_larger_move_cannot() -> None:
+    """A test that was renamed since: the command must not name it, and the footer must not contradict the command."""
+    made = finding(changes=dict(zip(CHANGES, (45.0, 31.0), strict=False)))
+    key = min(made.moves, key=lambda move: move.change_pct).key
+    can = Measurable(
+        servers=frozenset({key.server}),
+        configs=frozenset({(key.dbms, key.config)}),
+        tests={key.benchmark: (key.test,)},
+    )
+    body = issue(made, can=can).body
+    (command,) = re.findall(r"```sh\n(pointdrop compare .*)\n```", body)
+    assert command.endswith(f"--tests {key.test}")
+    assert "`/rerun`" in body and "Nothing that is configured" not in body
+
+
 def test_titles_say_what_where_how_much() -> None:
     assert SCENARIOS["regression-throughput"].title == (
         "mysql 8.0.30: writes, point queries and range queries 4.8 % less QPS (4 of 33 tests, small)"

@@ -151,20 +151,22 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     evidence = ("2 of 8 tests moved.", "Measured side by side, 2 of 2 moves were seen again.")
     counted = move("insn/o", 45.0)
     one = finding("confirmed", 2, move("qps", -38.0), counted).model_copy(update={"evidence": evidence})
-    assert result_of("rerun-requested", [one]) == {
+    sources = {"postgres": "https://example.org/compare/TAG_{previous_}...TAG_{release_}"}
+    assert result_of("rerun-requested", [one], sources) == {
         "text": f"Both sides were measured again in one session: confirmed. {evidence[1]}"
     }
-    told = result_of("bisect-requested", [one])
+    assert "command" not in result_of("bisect-requested", [one], {})
+    told = result_of("bisect-requested", [one], sources)
     assert "The change came after 17.1, with 17.2. No release lies between them" in told["text"]
     program, verb, *words = shlex.split(told["command"])
     command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
     asked = command.make_context(verb, list(words)).params
-    assert program == "pointdrop" and (asked["good"], asked["bad"]) == ("REL_17_1", "REL_17_2")
+    assert program == "pointdrop" and (asked["good"], asked["bad"]) == ("TAG_17_1", "TAG_17_2")
     assert (asked["metric"], asked["test"], asked["dbms"]) == ("insn/o", counted.key.test, "postgres")
     wide = one.model_copy(update={"unmeasured": ("17.1.1", "17.1.2")})
-    told = result_of("bisect-requested", [wide])
+    told = result_of("bisect-requested", [wide], sources)
     assert "after 17.1, with one of 17.1.1, 17.1.2 or 17.2." in told["text"] and "command" not in told
-    assert "nothing left to measure" in result_of("bisect-requested", [])["text"]
+    assert "nothing left to measure" in result_of("bisect-requested", [], sources)["text"]
 
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)
