@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -31,25 +32,33 @@ def append_reading(connection: Connection, known: Known, reading: Reading) -> bo
     return insert_new(connection, schema.reading, row) is not None
 
 
-def _stored(connection: Connection) -> Iterator[tuple[Reading, str]]:
-    """Readings by time, then host, each with the digest it was written with."""
+def _stored(connection: Connection) -> Iterator[tuple[dict[str, Any], str]]:
+    """What readings are made of, by time, then host, each with the digest it was written with."""
     table, host = schema.reading.c, schema.host.c
     columns = [table[name] for name in (*PLAIN, "reasons", "digest")]
     query = (
         select(host.name, *columns).join_from(schema.reading, schema.host).order_by(table.at, host.name, table.digest)
     )
     for name, *plain, reasons, written in connection.execute(query):
-        values = dict(zip(PLAIN, plain, strict=True))
-        yield Reading(host=name, **values, reasons=tuple(json.loads(reasons))), written
+        yield {"host": name, **dict(zip(PLAIN, plain, strict=True)), "reasons": reasons}, written
+
+
+def _made(stored: dict[str, Any]) -> Reading:
+    return Reading(**{**stored, "reasons": tuple(json.loads(stored["reasons"]))})
 
 
 def readings(connection: Connection) -> list[Reading]:
     """All of them, by time, then host."""
-    return [one for one, _ in _stored(connection)]
+    return [_made(stored) for stored, _ in _stored(connection)]
 
 
 def problems(connection: Connection) -> Iterator[str]:
     """A sentence for each reading that is not what was written."""
-    for one, written in _stored(connection):
-        if digest(one) != written:
-            yield f"reading {one.id} is not what was written; restore it from a backup"
+    for stored, written in _stored(connection):
+        try:
+            whole = digest(_made(stored)) == written
+        except ValueError:  # pydantic's and json's errors are of this kind
+            whole = False
+        if not whole:
+            name = f"{stored['host']}/{stored['at'].isoformat()}"
+            yield f"reading {name} is not what was written; restore it from a backup"

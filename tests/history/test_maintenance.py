@@ -75,6 +75,8 @@ def test_verify_counts_what_is_there(store: Store) -> None:
         ("UPDATE run SET config = 'other' WHERE id = 's/17.1'", "run s/17.1 is not what was written"),
         ("UPDATE session SET seed = 8", "session s is not what was written"),
         ("UPDATE reading SET cpu_ms = 1", "reading bee/2026-01-04T23:59:00+00:00 is not what was written"),
+        ("UPDATE reading SET cpu_ms = -1", "reading bee/2026-01-04T23:59:00+00:00 is not what was written"),
+        ("UPDATE reading SET reasons = '['", "reading bee/2026-01-04T23:59:00+00:00 is not what was written"),
         ("UPDATE measurement SET block_pk = 99 WHERE value = 90", "block 99, which is not there"),
     ],
 )
