@@ -70,7 +70,8 @@ def sync_command(
     tracker: TrackerName = "auto",
     issues: Issues = None,
     format: Annotated[
-        Literal["text", "json", "csv", "markdown"], typer.Option(help="csv and markdown: a row for each change.")
+        Literal["text", "json", "csv", "markdown"],
+        typer.Option(help="csv and markdown: a row for each change. With --dry-run as `preview`."),
     ] = "text",
     out: OutOption = None,
     provisional: Provisional = False,
@@ -98,7 +99,9 @@ def sync_command(
         emit(_report_text(report), out)
     else:
         print_rows([done.model_dump() for done in report.done], format, CHANGED, out=out)
-    for message in (*report.warnings, *report.refused, *report.failed):
+    for message in report.warnings:
+        remark(message, quiet)
+    for message in (*report.refused, *report.failed):
         remark(message)
     if not report.complete:
         raise typer.Exit(4)
@@ -207,7 +210,7 @@ def list_command(
         for line in lines
     ]
     for_people = format in (Format.text, Format.markdown)
-    if lines or format is not Format.text:
+    if lines or out is not None or format is not Format.text:
         print_rows(rows, format, SHOWN if for_people else LISTED, out=out, shown=shown)
 
 

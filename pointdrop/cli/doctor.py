@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pointdrop.cli.rows import Format, FormatOption, OutOption, print_rows
+from pointdrop.cli.rows import Format, FormatOption, OutOption, emit, print_rows
 
 if TYPE_CHECKING:
     from runners.doctor import Check
@@ -45,9 +45,12 @@ def doctor(
     if format is Format.json:
         print_rows([asdict(check) for check in checks], format, out=out)
     elif fix:
-        commands = [(check, command) for check in checks for command in check.fix]
-        for check, command in commands:
-            typer.echo(f"{command}   # {check.name}: {check.found}" if "#" not in command else command)
+        commands = [
+            f"{command}   # {check.name}: {check.found}" if "#" not in command else command
+            for check in checks
+            for command in check.fix
+        ]
+        emit("".join(f"{command}\n" for command in commands), out)
         if not commands:
             typer.echo("Nothing that a command could mend.", err=True)
     elif format is Format.text and out is None:

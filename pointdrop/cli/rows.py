@@ -80,12 +80,14 @@ def json_text(value: Any) -> str:
 
 
 def emit(text: str, out: Path | None = None) -> None:
-    """Data to standard output, or to a file whose folders are made."""
+    """Data to standard output, or to a file, whole or not at all; its folders are made."""
     if out is None:
         typer.echo(text, nl=False)
     else:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        draft = out.with_name(f"{out.name}.part")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
 
 
 def remark(text: str, quiet: bool = False) -> None:

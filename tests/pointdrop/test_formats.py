@@ -77,6 +77,14 @@ def asked(state: Path, words: tuple[str, ...], *more: str) -> str:
     return run(state, *(str(state / "values.csv") if word == "VALUES" else word for word in words), *more, code=None)
 
 
+def test_an_answer_without_rows_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
+    out = tmp_path / "rows.txt"
+    out.write_text("old")
+    run(tmp_path, "alerts", "list", "--out", str(out))
+    assert out.read_text() == "state  issue  key  title\n"
+    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_json_has_the_keys_that_the_help_names(words: tuple[str, ...], state: Path) -> None:
     told = json.loads(asked(state, words, "--format", "json"))
