@@ -4,7 +4,8 @@ A record is one small JSON file in `<state>/servers`. It names the harness that 
 harness is alive is somebody's running server and is never touched. A process belongs to a record when it is the one
 that was started, when its environment carries the record's marker, when it runs the recorded executable inside the
 recorded directory (Postgres overwrites the environment of its backends, and puts each of them into a session of its
-own, so neither alone would do), or when a process of the record started it.
+own, so neither alone would do), or when a process of the record started it. In a sandbox a process may hide from all of
+these, but not from its mounts: it has the record's socket directory among them, and no way to another set of mounts.
 
     {"id": "5f0c...", "directory": "/srv/pointdrop/var/servers/b1", "uid": 65534, "harness": {"pid": 812, ...},
      "server": {"pid": 815, "ticks": 992101, "boot": "e2..."}, "executable": "/.../bin/postgres", ...}
@@ -26,6 +27,8 @@ RECORDS = "servers"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 #: Fields of /proc/PID/stat after the command's closing parenthesis: state is 0, start time in clock ticks is 19.
 _STATE, _START_TICKS = 0, 19
+#: Field of a line of /proc/PID/mountinfo, and what ends it when the folder is there no longer.
+_MOUNT_ROOT, _REMOVED = 3, "//deleted"
 
 
 class ProcessId(BaseModel):
@@ -102,7 +105,12 @@ class ServerRecord(BaseModel):
 
     def _owns(self, process: psutil.Process) -> bool:
         try:
-            if process.status() == psutil.STATUS_ZOMBIE or process.uids().real not in (self.uid, 0):
+            account = process.uids().real
+            if account not in (self.uid, 0):
+                return False
+            if account == self.uid and self._encloses(process.pid):
+                return True
+            if process.status() == psutil.STATUS_ZOMBIE:
                 return False
             if self.server is not None and process.pid == self.server.pid and self.server.alive:
                 return True  # its environment cannot be read in the moment it becomes another program
@@ -112,6 +120,23 @@ class ServerRecord(BaseModel):
             return bool(self.executable) and inside and process.exe() == self.executable
         except (psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
             return False
+
+    def _encloses(self, pid: int) -> bool:
+        """Whether the process is inside a sandbox of this server, known by the one folder that is in no other's.
+
+        It holds from the first program inside to the last, needs nothing on record that a kernel uses again, and is
+        read where every account may read. The folder's name is compared as its own file system has it, which nobody
+        inside can change; the path to it inside leads through a /tmp that is theirs.
+        """
+        # By thread: a process whose first thread has ended looks like a zombie while the others run.
+        for path in Path(f"/proc/{pid}/task").glob("*/mountinfo"):
+            try:
+                mounts = path.read_text(errors="replace")
+            except OSError:  # the thread has ended
+                continue
+            roots = (line.split(" ", _MOUNT_ROOT + 1)[_MOUNT_ROOT] for line in mounts.splitlines())
+            return any(Path(root.removesuffix(_REMOVED)).name == self.socket_directory.name for root in roots)
+        return False
 
 
 def read_records(state: Path) -> Iterator[tuple[Path, ServerRecord]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -18,6 +19,7 @@ import pytest
 from runners.engines import server_account, stop_leftovers
 from runners.engines.leftovers import kill_server, remove_vgdb_pipes
 from runners.engines.records import ProcessId, ServerRecord, read_records
+from runners.engines.sandbox import sandboxed
 from runners.engines.server import Server
 
 #: Starts a "server" with a child, says their process ids, and waits to be killed.
@@ -96,6 +98,94 @@ def test_a_child_that_hides_its_environment_and_session_is_found(place: Path) ->
     stop_leftovers(place / "state")
     assert gone(child)
     assert gone(grandchild.pid), "another program, in another session, without the marker: its parent gives it away"
+
+
+#: Leaves a process behind that has another folder, no marker, a session of its own, and nobody who started it.
+HIDE = "(cd /; env -i setsid sleep 600 & echo $! > {directory}/hidden); "
+
+
+def hidden(directory: Path) -> int:
+    """Process id of what HIDE left, which nothing but its sandbox gives away."""
+    eventually(lambda: (directory / "hidden").exists() and (directory / "hidden").read_text().strip() != "", "it began")
+    process = psutil.Process(int((directory / "hidden").read_text()))
+    eventually(lambda: process.name() == "sleep", "it is what it will be")
+    eventually(lambda: psutil.Process(process.ppid()).name() not in ("sh", "bwrap"), "who started it is gone")
+    assert process.environ() == {} and process.cwd() == "/" and os.getsid(process.pid) == process.pid
+    return process.pid
+
+
+@pytest.fixture
+def confined(place: Path) -> Iterator[Server]:
+    """A server whose sandbox shares the process ids of the machine, as valgrind needs it."""
+    account = server_account()
+    account.own(place / "server")
+    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server.confine = lambda argv: sandboxed(
+        argv, readable=[], writable=[server.directory, server.socket_directory], share_processes=True
+    )
+    yield server
+    server.kill()
+
+
+def test_a_process_that_hides_in_the_sandbox_dies_with_the_server(confined: Server) -> None:
+    """Before the server answers, when nothing of what runs inside is on record, as well."""
+    confined.start(["sh", "-c", f"{HIDE.format(directory=confined.directory)} sleep 600; :"], {})
+    pid = hidden(confined.directory)
+    assert confined.record.executable == ""
+    assert kill_server(confined.record) is True
+    assert gone(pid)
+
+
+def test_a_process_that_outlives_a_server_of_the_sandbox_dies(confined: Server) -> None:
+    """The server is gone before anybody could look at it; the folder that gives the process away as well."""
+    confined.start(["sh", "-c", HIDE.format(directory=confined.directory)], {})
+    pid = hidden(confined.directory)
+    eventually(lambda: not confined.running, "it has ended")
+    shutil.rmtree(confined.socket_directory)
+    confined.kill()
+    assert gone(pid)
+
+
+def test_a_process_whose_first_thread_has_ended_is_found(confined: Server) -> None:
+    """It looks like a zombie."""
+    code = (
+        "import ctypes, os, threading, time; threading.Thread(target=time.sleep, args=[600]).start(); "
+        f"open('{confined.directory}/hidden', 'w').write(str(os.getpid())); ctypes.CDLL(None).pthread_exit(None)"
+    )
+    confined.start(["sh", "-c", f'(cd /; env -i setsid /usr/bin/python3 -c "{code}" &) ; :'], {})
+    eventually(lambda: (confined.directory / "hidden").exists(), "it began")
+    eventually(lambda: (confined.directory / "hidden").read_text() != "", "it began")
+    process = psutil.Process(int((confined.directory / "hidden").read_text()))
+    eventually(lambda: process.status() == psutil.STATUS_ZOMBIE, "its first thread has ended")
+    eventually(lambda: not confined.running, "the server has ended, too")
+    threads = Path(f"/proc/{process.pid}/task")
+    assert len(list(threads.glob("*"))) == 2
+    confined.kill()
+    assert len(list(threads.glob("*"))) < 2, "gone, or not yet waited for"
+
+
+def test_a_process_that_hides_in_the_sandbox_of_a_dead_harness_dies(confined: Server, place: Path) -> None:
+    """The harness is played: its record names a process that has ended."""
+    confined.start(["sh", "-c", f"{HIDE.format(directory=confined.directory)} sleep 600; :"], {})
+    pid = hidden(confined.directory)
+    assert stop_leftovers(place / "state") == []
+    assert not gone(pid), "its harness lives"
+    ended = subprocess.Popen(["sleep", "600"])
+    dead = ProcessId.of(ended.pid)
+    ended.kill()
+    ended.wait()
+    confined.record.model_copy(update={"harness": dead}).write(place / "state")
+    assert [record.id for record in stop_leftovers(place / "state")] == [confined.record.id]
+    assert gone(pid)
+
+
+def test_a_sandbox_of_another_server_is_not_touched(confined: Server, place: Path) -> None:
+    confined.start(["sh", "-c", f"{HIDE.format(directory=confined.directory)} sleep 600; :"], {})
+    pid = hidden(confined.directory)
+    (place / "other").mkdir()
+    other = Server("other", place / "other", confined.account, place / "state", "KILL")
+    assert kill_server(other.record) is False
+    assert not gone(pid)
 
 
 def test_a_living_harness_keeps_its_server(place: Path) -> None:
