@@ -86,10 +86,11 @@ def bench(
         if len(servers) != 1:
             raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
         work = _work(run, wanted, servers[0], _names(dbms), _names(releases), _names(confirm))
+        budget = budget_minutes or wanted.budget_minutes
         if dry_run:
-            print_forecast(forecast(run, wanted, servers[0], work), "text")
+            print_forecast(forecast(run, wanted, servers[0], work, budget), "text")
             return
-        _measure(run, wanted, servers[0], work, budget_minutes or wanted.budget_minutes)
+        _measure(run, wanted, servers[0], work, budget)
 
 
 def _names(text: str) -> list[str]:

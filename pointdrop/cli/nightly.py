@@ -63,7 +63,8 @@ def nightly(
         catalogue = Catalogue(configs, state, offline=offline)
         bench = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say)
         if dry_run:
-            print_forecast(forecast(bench, wanted, here, planned(bench, wanted, here)), format)
+            work = planned(bench, wanted, here)
+            print_forecast(forecast(bench, wanted, here, work, wanted.budget_minutes), format)
             return
         from pointdrop.jobs.nightly import Night
         from pointdrop.jobs.nightly import nightly as run

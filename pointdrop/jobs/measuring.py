@@ -200,14 +200,12 @@ def begin(plan: Plan, server: str, work: Work, now: datetime, host: str = "") ->
 def estimates(bench: Bench, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
     """Machine time of each piece of work, without downloads."""
     now = datetime.now(UTC)
-    return [
-        estimate(session_of(bench, begin(plan, server, item, now)), workers=workers if _counted(item) else 1)
-        for item in work
-    ]
+    return [estimate(session_of(bench, begin(plan, server, item, now)), workers=workers) for item in work]
 
 
-def _counted(work: Work) -> bool:
-    return work.measure.lane == "instructions"
+def left_of(bench: Bench, begun: Begun, workers: int) -> Estimate:
+    """What the session still takes."""
+    return estimate(session_of(bench, begun), bench.store.block_ids(begun.id), workers)
 
 
 def unfinished(state: Path) -> list[Begun]:
@@ -254,11 +252,13 @@ def measure_all(
         bench.say(f"resuming the session {begun.id}")
         _run(bench, begun, measured, left())
     for item in work:
+        candidates = _still_wanted(bench, item, server)
+        if not candidates:
+            continue
         (wanted,) = estimates(bench, plan, server, [item], os.cpu_count() or 1)
         if not begins(wanted, left()):
             later.append(item)
             continue
-        candidates = _still_wanted(bench, item, server)
         fetched = _fetch(bench, (*candidates, item.control), measured)
         if item.control.version not in fetched:
             continue

@@ -21,13 +21,12 @@ from pointdrop.jobs.confirm import confirmations
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measurable import measurable
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
+from pointdrop.jobs.nights import SECONDS_A_MINUTE
 from pointdrop.jobs.requests import to_measure
 from pointdrop.jobs.site import site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from reports import build
 from runners.settings import Plan
-
-SECONDS_A_MINUTE = 60.0
 
 
 @dataclass(frozen=True)

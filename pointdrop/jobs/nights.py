@@ -8,6 +8,7 @@ night, of all DBMS alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from history.versions import version_key
 from pointdrop.jobs.picks import Work
@@ -33,18 +34,37 @@ def in_turn(work: Sequence[Work]) -> list[Work]:
 
 def begins(wanted: Estimate, left_s: float | None) -> bool:
     """Whether one block of it would end in the time that is left; a session that began goes on the next night."""
-    return left_s is None or not wanted.blocks or wanted.seconds / wanted.blocks <= left_s
+    return left_s is None or not wanted.blocks or wanted.block_seconds <= left_s
 
 
-def tonight(wanted: Sequence[Estimate], budget_minutes: float | None) -> list[bool]:
-    """Which of the work, done one after the other, begins within the budget."""
-    left = None if budget_minutes is None else budget_minutes * SECONDS_A_MINUTE
+def tonight(wanted: Sequence[Estimate], budget_minutes: float | None, before_s: float = 0.0) -> list[bool]:
+    """Which of the work, done one after the other, begins within the budget; sessions that were begun on an earlier
+    night take `before_s` seconds of it first."""
+    left = None if budget_minutes is None else max(0.0, budget_minutes * SECONDS_A_MINUTE - before_s)
     found = []
     for one in wanted:
         found.append(begins(one, left))
         if left is not None and found[-1]:
             left = max(0.0, left - one.seconds)
     return found
+
+
+def besides(work: Sequence[Work], begun: Sequence[Work]) -> list[Work]:
+    """`work` without what sessions that go on first will have measured; a confirmation stays whole."""
+    found = []
+    for one in work:
+        done = {release.version for other in begun if _counts_for(other, one) for release in other.candidates}
+        left = tuple(release for release in one.candidates if one.again or release.version not in done)
+        if left:
+            found.append(replace(one, candidates=left))
+    return found
+
+
+def _counts_for(begun: Work, wanted: Work) -> bool:
+    has, wants = begun.measure, wanted.measure
+    return (has.dbms, has.benchmark, has.lane, begun.config) == (
+        wants.dbms, wants.benchmark, wants.lane, wanted.config,
+    ) and has.blocks >= wants.blocks  # fmt: skip
 
 
 def left_out(work: Sequence[Work], budget_minutes: float) -> str:

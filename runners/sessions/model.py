@@ -79,6 +79,8 @@ class Estimate:
     blocks: int
     seconds: float
     disk_bytes: int
+    block_seconds: float
+    """Wall time of one block, which a session wants to have left before it begins one."""
 
 
 @dataclass

@@ -170,5 +170,8 @@ def estimate(plan: SessionPlan, finished: Collection[str] = (), workers: int = 1
     seconds = runs * load + len(left) * block_seconds(plan)
     at_once = workers if plan.lane == "instructions" else 1
     return Estimate(
-        blocks=len(left), seconds=seconds / at_once, disk_bytes=data_bytes(plan) * (runs + at_once) if left else 0
+        blocks=len(left),
+        seconds=seconds / at_once,
+        disk_bytes=data_bytes(plan) * (runs + at_once) if left else 0,
+        block_seconds=block_seconds(plan),
     )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from history.model import Release
 from history.store import Store
+from pointdrop.cli.forecast import forecast
 from pointdrop.jobs import listing as listings
 from pointdrop.jobs import measuring
-from pointdrop.jobs.measuring import Bench, Measured, estimates, measure_all
+from pointdrop.jobs.measuring import Bench, Measured, begin, estimates, measure_all, planned
 from pointdrop.jobs.nights import begins, in_turn, left_out, tonight
 from pointdrop.jobs.picks import Work, pick
 from runners.sessions import Estimate
@@ -39,8 +42,18 @@ def all_work(plan: Plan, dbms: str = "") -> list[Work]:
     ]
 
 
+class Known:
+    """A catalogue that knows the releases above and asks nobody."""
+
+    def discover(self, dbms: str) -> None:
+        pass
+
+    def list(self, dbms: str) -> Any:
+        return [SimpleNamespace(release=release, state="pinned") for release in releases(dbms)]
+
+
 def bench(tmp_path: Path, configs: Path) -> Bench:
-    return Bench(configs, tmp_path, cast("Any", None), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
+    return Bench(configs, tmp_path, cast("Any", Known()), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
 
 
 def test_what_costs_minutes_comes_first_then_the_newest_line_of_each(configs: Path) -> None:
@@ -76,11 +89,24 @@ def test_a_night_holds_a_new_release_of_any_dbms_whole(tmp_path: Path, configs: 
 
 
 def test_what_does_not_fit_is_not_begun_and_what_is_shorter_still_may() -> None:
-    hour, block = Estimate(4, 3600.0, 0), Estimate(1, 1800.0, 0)
+    hour, block = Estimate(4, 3600.0, 0, 900.0), Estimate(1, 1800.0, 0, 1800.0)
     assert tonight([hour, hour, block], None) == [True, True, True]
     assert tonight([hour, hour, block], 60) == [True, False, False]
     assert tonight([hour, block, hour], 80) == [True, False, True], "a block of 15 minutes fits, one of 30 does not"
-    assert begins(Estimate(0, 0.0, 0), 0.0), "nothing is left of it"
+    assert tonight([hour, block], 60, before_s=2400.0) == [True, False], "what was begun goes on first"
+    assert tonight([hour, block], 60, before_s=5000.0) == [False, False]
+    assert begins(Estimate(0, 0.0, 0, 900.0), 0.0), "nothing is left of it"
+
+
+def test_what_is_begun_has_time_for_a_block_however_many_cores_there_are(tmp_path: Path, configs: Path) -> None:
+    """Blocks beside each other do not end sooner, and a session begins none that would not end."""
+    plan = load_plan("nightly", configs)
+    work = [one for one in all_work(plan, "postgres") if one.measure.lane == "instructions"]
+    here = bench(tmp_path, configs)
+    with here.store:
+        (one,) = estimates(here, plan, "small", work, workers=8)
+    assert one.seconds / one.blocks < one.block_seconds
+    assert begins(one, one.block_seconds) and not begins(one, 0.99 * one.block_seconds)
 
 
 def test_a_night_names_what_it_leaves_and_fetches_none_of_it(
@@ -131,6 +157,29 @@ def test_a_server_gets_a_night_of_jobs_and_hears_what_is_left(
     by_server = {server: [row for row in rows if row["server"] == server] for server in ("small", "medium")}
     assert all(0 < len(found) <= 2 for found in by_server.values())
     assert len(later) == 2 * 7 - len(rows) and nothing == [] and len(whole) == 7
+
+
+def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path, configs: Path) -> None:
+    plan = load_plan("nightly", configs)
+    here = bench(tmp_path, configs)
+    with here.store:
+        work = planned(here, plan, "small", ("postgres",))
+
+        def told(budget: float) -> list[tuple[Any, ...]]:
+            rows = forecast(here, plan, "small", work, budget)
+            return [(row["lane"], row["line"], row["benchmark"], row["resumed"], row["tonight"]) for row in rows]
+
+        assert [tonight for *_, tonight in told(20)] == [True, False, False, False, False]
+        assert [tonight for *_, tonight in told(300)] == [True, True, False, False, False]
+        newest = next(one for one in work if one.measure.lane == "time")
+        measuring._record(tmp_path, begin(plan, "small", newest, datetime.now(UTC)))
+        assert told(300) == [
+            ("time", "18", "sysbench", True, True),
+            ("instructions", "", "sysbench", False, True),
+            ("time", "18", "insert", False, False),
+            ("time", "17", "sysbench", False, False),
+            ("time", "17", "insert", False, False),
+        ], "what goes on first is not measured twice, and leaves so much less"
 
 
 def test_tests_of_one_benchmark_leave_the_other_out(configs: Path) -> None:
