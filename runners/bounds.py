@@ -4,7 +4,8 @@ Three ways, from what is always there to what only some machines have:
 
 * `prlimit`: how many processes and threads its account may have, how large a file may grow, and no core dumps. The
   kernel counts by account, so servers that run as the same account at that time count as well.
-* `choom`: when memory runs out the kernel ends this first, before anything else on the machine.
+* `choom`: when memory runs out the kernel ends this first, before anything else on the machine. Any account may take
+  that back by a write below /proc, unless its sandbox has /proc read-only (`places`).
 * `systemd-run --scope`: a bound on memory and on processes of all of it together, where systemd runs and lets this
   account make a scope. There is no bound on memory elsewhere: one on addresses would stop a DBMS that reserves more
   than it uses.
@@ -21,7 +22,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -60,6 +61,28 @@ class Bounds(NamedTuple):
         """
         limits = ["--core=0", f"--nproc={self.processes}", f"--fsize={self.file_bytes}"]
         return ["choom", "-n", "1000", "--", "prlimit", *limits, "--", *argv]
+
+
+def places(readable: Iterable[Path], writable: Iterable[Path], tmpfs_bytes: int) -> list[str]:
+    """bubblewrap's options for what may be read and written besides the system; put them after those for the system.
+
+    /tmp and /dev/shm are memory of `tmpfs_bytes` each. The root and /dev are memory as well, so nothing more may be
+    written there; nor below /proc, where a process says how readily the kernel ends it.
+
+    >>> " ".join(places([Path("/opt/pg")], [Path("/srv/b1")], tmpfs_bytes=1))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    '--size 1 --tmpfs /dev/shm --size 1 --tmpfs /tmp --ro-bind /opt/pg /opt/pg --bind /srv/b1 /srv/b1
+    --remount-ro /proc --remount-ro /dev --remount-ro /'
+    """
+    options: list[str] = []
+    for memory in ("/dev/shm", "/tmp"):
+        options += ["--size", str(tmpfs_bytes), "--tmpfs", memory]
+    for how, folders in (("--ro-bind", readable), ("--bind", writable)):
+        for folder in folders:
+            options += [how, str(folder), str(folder)]
+    for closed in ("/proc", "/dev", "/"):
+        options += ["--remount-ro", closed]
+    return options
 
 
 #: A debug build of MySQL links files of a few GiB.
@@ -107,7 +130,7 @@ class DiskWatch:
     def __init__(self, place: Path, least_free: int, end: Callable[[], object]) -> None:
         self.place = place
         self.said = ""
-        """Why it was ended; empty while it was not."""
+        """Why it was ended, or what went wrong at that or at looking; empty while there was nothing to do."""
         self._least_free = least_free
         self._end = end
         self._over = Event()
@@ -126,10 +149,15 @@ class DiskWatch:
 
     def _look(self) -> None:
         while not self._over.is_set():
-            with suppress(FileNotFoundError):
+            about = f"the disk of {self.place} cannot be watched"
+            try:
                 if shutil.disk_usage(self.place).free < self._least_free:
-                    self.said = too_full(self.place, self._least_free)
+                    self.said = about = too_full(self.place, self._least_free)
                     self._end()
+            except FileNotFoundError:
+                pass  # the place is not there yet, or no longer
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
+                self.said = f"{about}; {error}"
             self._over.wait(LOOK_S)
 
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from runners.bounds import SERVER, TMPFS_BYTES, Bounds
+from runners.bounds import SERVER, TMPFS_BYTES, Bounds, places
 from runners.engines.errors import NoSandbox
 
 SANDBOX = "bwrap"
@@ -44,8 +44,8 @@ def sandboxed(
 
     Give `share_processes` when processes inside must keep their ids. NoSandbox when bubblewrap is missing.
 
-    >>> " ".join(sandboxed(["true"], readable=[], writable=[Path("/srv/data")])[-9:])
-    '--bind /srv/data /srv/data --remount-ro /dev --remount-ro / -- true'
+    >>> " ".join(sandboxed(["true"], readable=[], writable=[Path("/srv/data")])[-11:])
+    '--bind /srv/data /srv/data --remount-ro /proc --remount-ro /dev --remount-ro / -- true'
     """
     if shutil.which(SANDBOX) is None:
         raise NoSandbox("bubblewrap is missing; run: apt-get install bubblewrap")
@@ -55,12 +55,5 @@ def sandboxed(
     command += ["--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in (*SYSTEM, *ACCOUNTS):
         command += ["--ro-bind-try", path, path]
-    command += ["--proc", "/proc", "--dev", "/dev"]
-    for directory in ("/dev/shm", "/tmp"):
-        command += ["--size", str(tmpfs_bytes), "--tmpfs", directory]
-    for place in readable:
-        command += ["--ro-bind", str(place), str(place)]
-    for place in writable:
-        command += ["--bind", str(place), str(place)]
-    command += ["--remount-ro", "/dev", "--remount-ro", "/"]  # they are memory, too
+    command += ["--proc", "/proc", "--dev", "/dev", *places(readable, writable, tmpfs_bytes)]
     return bounds.around([*command, "--", *argv])

@@ -82,9 +82,8 @@ class Server:
             watch.stop()
         output = done.stdout.decode(errors="replace")
         if done.returncode:
-            raise ServerDied(
-                f"{self.name}: {Path(argv[0]).name} failed ({watch.said or done.returncode}):\n{_tail(output)}"
-            )
+            why = ", ".join(filter(None, (str(done.returncode), watch.said)))
+            raise ServerDied(f"{self.name}: {Path(argv[0]).name} failed ({why}):\n{_tail(output)}")
         return output
 
     def start(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -199,10 +198,10 @@ class Server:
             raise ServerTimeout(f"{self.name}: {what} is not done after {deadline_s:.0f} s") from None
 
     def log_tail(self) -> str:
-        """The last lines the server logged, and whether it was ended since its disk is full."""
+        """The last lines the server logged, and what the watch of its disk has to say."""
         logged = self.log.read_text(errors="replace") if self.log.exists() else ""
-        ended = f"\nit was killed: {self._watch.said}" if self._watch and self._watch.said else ""
-        return f"{_tail(logged)}{ended}"
+        said = f"\nits disk: {self._watch.said}" if self._watch and self._watch.said else ""
+        return f"{_tail(logged)}{said}"
 
     def _disk_watch(self) -> DiskWatch:
         least = LEAST_FREE_BYTES if self.spares_the_disk else 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from runners.bounds import BUILD, TMPFS_BYTES, Bounds
+from runners.bounds import BUILD, TMPFS_BYTES, Bounds, places
 
 #: Read-only: programs, libraries, and what programs look up about the machine. No /home, /root, /var, /run.
 SYSTEM = ("/usr", "/etc/passwd", "/etc/group", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf")
@@ -34,18 +34,12 @@ def sandboxed(
     """`command` inside a sandbox that can write below `writable` and in a /tmp of its own, and sees no network."""
     arguments = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
     arguments += ["--cap-drop", "ALL", "--clearenv", "--proc", "/proc", "--dev", "/dev"]
-    for memory in ("/dev/shm", "/tmp"):
-        arguments += ["--size", str(tmpfs_bytes), "--tmpfs", memory]
     for path in SYSTEM:
         arguments += ["--ro-bind-try", path, path]
     for path in MERGED:
         place = Path(path)
         arguments += ["--symlink", str(place.readlink()), path] if place.is_symlink() else ["--ro-bind-try", path, path]
-    for folder in readable:
-        arguments += ["--ro-bind", str(folder), str(folder)]
-    for folder in writable:
-        arguments += ["--bind", str(folder), str(folder)]
     for key, value in environment.items():
         arguments += ["--setenv", key, value]
-    arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]  # they are memory, too
+    arguments += places(readable, writable, tmpfs_bytes)
     return bounds.around([*arguments, "--chdir", str(directory), "--", *command])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Semaphore
 
 import psutil
 import pytest
 
 from runners import bounds
-from runners.bounds import BUILD, SERVER, Bounds, DiskFull, run_within, scope
+from runners.bounds import BUILD, SERVER, Bounds, DiskFull, DiskWatch, run_within, scope
 from runners.engines.account import server_account
+from runners.engines.errors import ServerLeftOver
 from runners.engines.sandbox import sandboxed as around_server
 from runners.releases.archives import remove_tree
 from runners.releases.sandbox import sandboxed as around_build
@@ -108,6 +111,65 @@ def test_there_are_no_core_dumps_and_the_kernel_ends_it_first(inside: Sandbox) -
     )
     said = inside(code, given=SERVER).split()
     assert said == ["(0,", "0)", "1000", str(SERVER.processes), str(SERVER.file_bytes)]
+
+
+def test_it_cannot_take_back_that_the_kernel_ends_it_first(inside: Sandbox) -> None:
+    """Neither for itself nor for another process of its account; outside a sandbox any account may."""
+    code = """
+import errno, os
+child = os.fork()
+if child == 0:
+    os.read(os.pipe()[0], 1)
+for file in ("/proc/self/oom_score_adj", f"/proc/{child}/oom_score_adj", "/proc/self/oom_adj"):
+    try:
+        open(file, "w").write("0")
+        print("lowered")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+print(open("/proc/self/oom_score_adj").read())
+os.kill(child, 9)
+"""
+    assert inside(code).split() == ["EROFS", "EROFS", "EROFS", "1000"]
+    outside = server_account().command(BUILD.around(["sh", "-c", "echo 0 > /proc/self/oom_score_adj"]))
+    assert subprocess.run(outside, check=False).returncode == 0, "so it is /proc that holds it"
+
+
+def test_a_watch_of_the_disk_goes_on_when_something_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that hangs in the kernel may be gone at the next look."""
+    monkeypatch.setattr(bounds, "LOOK_S", 0.01)
+    tried = Semaphore(0)
+
+    def end() -> None:
+        tried.release()
+        raise ServerLeftOver("it hangs")
+
+    watch = DiskWatch(tmp_path, 1 << 60, end)
+    watch.start()
+    try:
+        assert tried.acquire(timeout=60) and tried.acquire(timeout=60)
+    finally:
+        watch.stop()
+    assert watch.said == f"{bounds.too_full(tmp_path, 1 << 60)}; it hangs"
+
+
+def test_what_keeps_a_watch_from_looking_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "LOOK_S", 0.01)
+    ended = Event()
+    (tmp_path / "file").touch()
+    watch = DiskWatch(tmp_path / "file" / "below", 1 << 60, ended.set)
+    watch.start()
+    try:
+        for _ in range(1000):
+            if watch.said:
+                break
+            time.sleep(0.01)
+        assert watch.said.startswith(f"the disk of {watch.place} cannot be watched; [Errno {errno.ENOTDIR}]")
+        assert not ended.is_set()
+        (tmp_path / "file").unlink()
+        watch.place.mkdir(parents=True)
+        assert ended.wait(60), "it looks again"
+    finally:
+        watch.stop()
 
 
 def test_a_command_that_eats_the_disk_or_never_ends_is_ended_with_its_children(

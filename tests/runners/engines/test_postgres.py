@@ -238,7 +238,7 @@ def test_a_sandboxed_server_that_fills_the_disk_is_killed(
     engine = make(postgres, sandbox=True)
     engine.initialise()
     monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
-    with pytest.raises(ServerDied, match=r"it was killed: less than .* GiB are free on the disk"):
+    with pytest.raises(ServerDied, match=r"its disk: less than .* GiB are free on the disk"):
         engine.start()
         engine.wait_ready()
     engine.kill()
