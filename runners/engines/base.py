@@ -192,10 +192,14 @@ class Engine(ABC):
         # Valgrind is steered from outside by process id, so its processes keep theirs.
         return sandboxed(
             argv,
-            readable=(self.installed.prefix,),
+            readable=self._readable(),
             writable=(self.directory, self.server.socket_directory),
             share_processes=self.under_valgrind,
         )
+
+    def _readable(self) -> list[Path]:
+        """What a sandbox shows of the machine besides the system."""
+        return [self.installed.prefix]
 
     def _environment(self) -> dict[str, str]:
         return {}

@@ -3,12 +3,15 @@
 Debian 13 and Ubuntu 24.04 call libaio `libaio.so.1t64`, because the size of a time changed on 32-bit machines. On the
 64-bit ones it is the library that was `libaio.so.1`; only the name keeps old MySQL and MariaDB servers from starting.
 
-    /srv/b1/renamed/libaio.so.1 -> /usr/lib/x86_64-linux-gnu/libaio.so.1t64
+    <state>/renamed/libaio.so.1 -> /usr/lib/x86_64-linux-gnu/libaio.so.1t64
+
+The folder is the harness's, for all servers; none may write there, since root makes the links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 #: Name an archive asks for: name the same library has now.
@@ -16,16 +19,23 @@ RENAMED = {"libaio.so.1": "libaio.so.1t64"}
 SYSTEM_LIBRARIES = tuple(Path("/usr/lib").glob("*-linux-gnu"))
 
 
-def provide_renamed(folder: Path, system: Sequence[Path] = SYSTEM_LIBRARIES) -> Path | None:
-    """Put links with the old names into `folder`, which it makes; None when the system needs none."""
+def renamed_libraries(system: Sequence[Path] = SYSTEM_LIBRARIES) -> dict[str, Path]:
+    """Old names that the system lacks, each with the library that had it."""
+    links: dict[str, Path] = {}
     for old, new in RENAMED.items():
-        if any((place / old).exists() for place in system):
+        candidates = [place / new for place in system if (place / new).exists()]
+        if candidates and not any((place / old).exists() for place in system):
+            links[old] = candidates[0]
+    return links
+
+
+def link_libraries(links: Mapping[str, Path], folder: Path) -> None:
+    """Make the links in `folder`, which exists; other processes may do the same, and servers use them, meanwhile."""
+    folder.chmod(0o755)
+    for name, library in links.items():
+        link = folder / name
+        if link.is_symlink() and link.readlink() == library:
             continue
-        target = next((place / new for place in system if (place / new).exists()), None)
-        if target is None:
-            continue
-        folder.mkdir(mode=0o755, exist_ok=True)
-        link = folder / old
-        link.unlink(missing_ok=True)
-        link.symlink_to(target)
-    return folder if folder.is_dir() else None
+        draft = folder / f".{uuid.uuid4().hex}"
+        draft.symlink_to(library)
+        draft.replace(link)

@@ -14,8 +14,9 @@ import pymysql
 
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
 from runners.engines.errors import EngineError, ServerDied
-from runners.engines.libraries import provide_renamed
+from runners.engines.libraries import link_libraries, renamed_libraries
 from runners.engines.server import NotReady
+from runners.engines.workplace import reachable_directory
 from runners.settings.dbms import ConfigNotRunnable, UnknownOption, release_numbers
 
 USER = "root"
@@ -138,9 +139,19 @@ class MySQLFamily(Engine):
             return {}
         prefix = self.installed.prefix
         folders = [path for path in (prefix / "libs", prefix / "lib", prefix) if list(path.glob("*.so*"))]
-        if renamed := provide_renamed(self.directory / "renamed"):
-            folders.append(renamed)
+        folders += self._libraries()
         return {"LD_LIBRARY_PATH": ":".join(map(str, folders))} if folders else {}
+
+    def _readable(self) -> list[Path]:
+        return [*super()._readable(), *self._libraries()]
+
+    def _libraries(self) -> list[Path]:
+        """The folder with libraries by their old names, where this machine needs one; never a server's own."""
+        if not (links := renamed_libraries()):
+            return []
+        folder = reachable_directory(self.server.state / "renamed", self.account)
+        link_libraries(links, folder)
+        return [folder]
 
     def _server_program(self) -> str:
         return self.installed.program(*self.programs).name
