@@ -14,9 +14,11 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from runners.engines.errors import NoAccount
 
@@ -42,10 +44,25 @@ class Account:
         return [*prefix, "--", *argv]
 
     def own(self, path: Path) -> None:
-        """Make `path`, which exists, this account's and nobody else's to read."""
+        """Make `path`, a folder or file that exists, this account's and nobody else's to read.
+
+        OSError when it is a link: the account may have put it there, and what it leads to be anybody's.
+        """
+        place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if self.drops:
+                os.fchown(place, self.uid, self.gid)
+            os.fchmod(place, 0o700 if stat.S_ISDIR(os.fstat(place).st_mode) else 0o600)
+        finally:
+            os.close(place)
+
+    def create(self, path: Path) -> BinaryIO:
+        """A new file of this account, open for writing, in place of a file or a link of that name."""
+        path.unlink(missing_ok=True)
+        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         if self.drops:
-            os.chown(path, self.uid, self.gid)
-        path.chmod(0o700 if path.is_dir() else 0o600)
+            os.fchown(place, self.uid, self.gid)
+        return os.fdopen(place, "wb")
 
     def own_tree(self, path: Path) -> None:
         """Give `path` and everything below it to this account."""

@@ -100,8 +100,8 @@ class MySQLFamily(Engine):
 
     def server_command(self, under_valgrind: bool) -> list[str]:
         file = self.directory / "my.cnf"
-        file.write_text(self.options.text)
-        self.account.own(file)
+        with self.account.create(file) as out:
+            out.write(self.options.text.encode())
         self._tmp.mkdir(exist_ok=True)
         self.account.own(self._tmp)
         return self.installed.command(

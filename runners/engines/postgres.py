@@ -44,8 +44,8 @@ class Postgres(Engine):
 
     def server_command(self, under_valgrind: bool) -> list[str]:
         file = self.directory / "postgresql.conf"
-        file.write_text(self.options.text)
-        self.account.own(file)
+        with self.account.create(file) as out:
+            out.write(self.options.text.encode())
         ours = {
             "config_file": file,
             "listen_addresses": "",

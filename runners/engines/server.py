@@ -94,8 +94,7 @@ class Server:
         self.account.own(self.socket_directory)
         self.record = self.record.model_copy(update={"server": None, "executable": "", "shared_files": ()})
         self.record.write(self.state)
-        with self.log.open("wb") as log:
-            self.account.own(self.log)
+        with self.account.create(self.log) as log:
             self._process = subprocess.Popen(
                 [*self.scope, *self.account.command(self.confine(argv), self.death_signal)],
                 cwd=self.directory,
@@ -199,7 +198,11 @@ class Server:
 
     def log_tail(self) -> str:
         """The last lines the server logged, and what the watch of its disk has to say."""
-        logged = self.log.read_text(errors="replace") if self.log.exists() else ""
+        try:
+            with open(self.log, errors="replace", opener=_no_link) as file:
+                logged = file.read()
+        except OSError:
+            logged = ""
         said = f"\nits disk: {self._watch.said}" if self._watch and self._watch.said else ""
         return f"{_tail(logged)}{said}"
 
@@ -226,3 +229,8 @@ class Server:
 
 def _tail(text: str) -> str:
     return "\n".join(text.splitlines()[-LOG_TAIL_LINES:]) or "(nothing was logged)"
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Opens a file, but not what a server put there to be shown a file that it may not read."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

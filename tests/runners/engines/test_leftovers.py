@@ -216,6 +216,20 @@ def test_the_server_itself_is_found_whatever_its_environment_says(place: Path) -
         process.wait()
 
 
+def test_a_log_that_is_a_link_is_not_shown(place: Path) -> None:
+    (place / "secret").write_text("mine")
+    account = server_account()
+    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server.log.symlink_to(place / "secret")
+    assert "mine" not in server.log_tail()
+    server.start(["echo", "theirs"], {})
+    try:
+        eventually(lambda: server.log_tail() == "theirs", "it logged to a file of its own")
+        assert (place / "secret").read_text() == "mine"
+    finally:
+        server.kill()
+
+
 def test_strangers_are_not_touched(place: Path) -> None:
     """Another process in the same directory under the same account, and one whose pid a stale record names."""
     account = server_account()
