@@ -28,6 +28,9 @@ def bench(
     confirm: Annotated[
         str, typer.Option(help="Just these suspects, comma-separated, as `detect --suspects` prints them.")
     ] = "",
+    benchmark: Annotated[str, typer.Option(help="Only what the plan measures of this benchmark.")] = "",
+    lane: Annotated[str, typer.Option(help="Only what the plan measures in this lane: time or instructions.")] = "",
+    config: Annotated[str, typer.Option(help="Only what the plan measures with this config.")] = "",
     lines: Annotated[str, typer.Option(help="Instead of the plan's lines: these, comma-separated.")] = "",
     tests: Annotated[
         str, typer.Option(help="Instead of the plan's tests: a set of the benchmark, `all`, or tests, comma-separated.")
@@ -43,7 +46,7 @@ def bench(
     listing: Annotated[
         bool,
         typer.Option(
-            "--list", help="Measure nothing; print the work of one night as JSON, a row a server, DBMS and line."
+            "--list", help="Measure nothing; print the work of one night as JSON, a row a server and session."
         ),
     ] = False,
     github_output: Annotated[
@@ -67,12 +70,13 @@ def bench(
     from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.errors import BadSettings
     from runners.releases import Catalogue
-    from runners.settings import adapted, load_plan
+    from runners.settings import adapted, load_plan, narrowed
 
     configs, state = configs_dir(), state_dir()
     wanted = adapted(
-        load_plan(plan, configs), configs, lines=_names(lines), tests=tests, profile=profile, blocks=blocks
-    )
+        narrowed(load_plan(plan, configs), benchmark, lane, config),
+        configs, lines=_names(lines), tests=tests, profile=profile, blocks=blocks,
+    )  # fmt: skip
     servers = _names(server) or list(wanted.servers)
     foreign = [name for name in servers if name not in wanted.servers]
     if foreign:

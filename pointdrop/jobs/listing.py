@@ -1,5 +1,6 @@
-"""The work of a plan as rows of a workflow matrix: one row a server, DBMS and line, with the time its job may
-take, so that a machine that fails costs one line. A server gets no more rows than its night holds."""
+"""The work of a plan as rows of a workflow matrix: one row a session, with the time its job may take, so that a machine
+that fails costs one session, and none is measured that the history holds. A server gets no more rows than its night
+holds."""
 
 from __future__ import annotations
 
@@ -8,10 +9,11 @@ from typing import Any
 
 from pointdrop.jobs.confirm import Suspect, confirmations
 from pointdrop.jobs.measuring import Bench, estimates, named, planned, runnable
+from pointdrop.jobs.nights import SECONDS_A_MINUTE, tonight
 from pointdrop.jobs.picks import Work
-from runners.settings import Plan
+from runners.sessions import Estimate
+from runners.settings import Plan, narrowed
 
-SECONDS_A_MINUTE = 60
 #: A job may take this many times its estimate, and this many minutes besides, for downloads, builds and noisy blocks.
 SLACK = 2
 SETUP_MINUTES = 60
@@ -20,32 +22,55 @@ SETUP_MINUTES = 60
 def listing(
     bench: Bench, plan: Plan, servers: Iterable[str], dbms: Collection[str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """What there is to measure tonight; rows with keys `server`, `dbms`, `line`, `releases` and `timeout_minutes`.
+    """What there is to measure tonight, in the order in which it is done; rows with keys `server`, `dbms`, `line`,
+    `benchmark`, `lane`, `config`, `releases` and `timeout_minutes`. `line` and `releases` are several with commas.
 
-    Besides, by server, DBMS and line, what is left for the nights after since the plan's budget does not hold it; a
-    server's first row is always there.
+    Besides, in words, what is left for the nights after since the plan's budget does not hold it; a server's first row
+    is always there.
     """
     rows: list[dict[str, Any]] = []
     later: list[str] = []
     for server in servers:
-        used = 0.0
-        by_line: dict[tuple[str, str], dict[str, None]] = {}
-        for item in planned(bench, plan, server, dbms):
-            for release in item.candidates:
-                by_line.setdefault((release.dbms, release.line), {})[release.version] = None
-        for (name, line), versions in by_line.items():
-            work = named(bench, plan, (name,), versions)
-            minutes = estimated_minutes(bench, plan, server, work)
-            if used and plan.budget_minutes is not None and used + minutes > plan.budget_minutes:
-                later.append(f"{server} {name} {line}")
-                continue
-            used += minutes
-            timeout = timeout_minutes(minutes)
-            releases = ",".join(versions)
-            rows.append(
-                {"server": server, "dbms": name, "line": line, "releases": releases, "timeout_minutes": timeout}
+        jobs = _jobs(planned(bench, plan, server, dbms))
+        minutes = [
+            estimated_minutes(
+                bench, plan, server,
+                named(bench, narrowed(plan, job["benchmark"], job["lane"], job["config"]), (job["dbms"],), versions),
             )
+            for job, versions in jobs
+        ]  # fmt: skip
+        begun = tonight([_whole(number, one) for number, one in enumerate(minutes)], plan.budget_minutes)
+        for (job, versions), one, begins in zip(jobs, minutes, begun, strict=True):
+            if begins:
+                timeout = timeout_minutes(one)
+                rows.append({"server": server, **job, "releases": ",".join(versions), "timeout_minutes": timeout})
+            else:
+                later.append(" ".join((server, *job.values())))
     return rows, later
+
+
+def _jobs(work: Iterable[Work]) -> list[tuple[dict[str, str], list[str]]]:
+    """What one job measures, as the first keys of its row, with the versions; in the order of `work`."""
+    jobs: dict[tuple[str, ...], dict[str, str]] = {}
+    for one in work:
+        key = (one.measure.dbms, one.line, one.measure.benchmark, one.measure.lane, one.config)
+        jobs.setdefault(key, {}).update({release.version: release.line for release in one.candidates})
+    return [
+        (
+            {
+                "dbms": dbms, "line": ",".join(dict.fromkeys(versions.values())), "benchmark": benchmark, "lane": lane,
+                "config": config,
+            },
+            list(versions),
+        )
+        for (dbms, _, benchmark, lane, config), versions in jobs.items()
+    ]  # fmt: skip
+
+
+def _whole(number: int, minutes: float) -> Estimate:
+    """A job as if it were one block: it is not split, so all of it fits or nothing; but the first is always done."""
+    seconds = minutes * SECONDS_A_MINUTE
+    return Estimate(blocks=1, seconds=seconds, disk_bytes=0, block_seconds=seconds if number else 0.0)
 
 
 def suspect_rows(bench: Bench, plan: Plan, found: Iterable[Suspect]) -> list[dict[str, Any]]:

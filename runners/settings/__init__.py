@@ -2,7 +2,7 @@
 
 from runners.settings.benchmarks import Benchmark, Counted, Step, Test, load_benchmark, settled_parts
 from runners.settings.files import Setting, find, read_model, read_toml, validate
-from runners.settings.plans import Backfill, Measure, Plan, adapted, load_plan
+from runners.settings.plans import Backfill, Measure, Plan, adapted, load_plan, narrowed
 from runners.settings.profiles import InsertSize, Profile, Scale, load_profile
 from runners.settings.servers import Server, load_server
 
@@ -25,6 +25,7 @@ __all__ = [
     "load_plan",
     "load_profile",
     "load_server",
+    "narrowed",
     "read_model",
     "read_toml",
     "settled_parts",

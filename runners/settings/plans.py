@@ -146,6 +146,25 @@ def adapted(
     return _checked(plan.model_copy(update={"measure": tuple(kept)}), f"plan {plan.name}", configs)
 
 
+def narrowed(plan: Plan, benchmark: str = "", lane: str = "", config: str = "") -> Plan:
+    """Only what the plan measures of that benchmark, in that lane, with that config; an empty name leaves all.
+
+    BadSettings when that is nothing.
+    """
+    kept = [
+        one.model_copy(update={"configs": (config,)}) if config else one
+        for one in plan.measure
+        if benchmark in ("", one.benchmark) and lane in ("", one.lane) and config in ("", *one.configs)
+    ]
+    if not kept:
+        asked = ", ".join(filter(None, (benchmark, lane and f"{lane} lane", config and f"config {config}")))
+        there = dict.fromkeys(
+            f"{one.benchmark}, {one.lane} lane, config {name}" for one in plan.measure for name in one.configs
+        )
+        raise BadSettings(f"plan {plan.name} measures nothing of this: {asked}; it measures: {'; '.join(there)}")
+    return plan.model_copy(update={"measure": tuple(kept)})
+
+
 def _offers(measure: Measure, configs: Path) -> bool:
     try:
         return bool(load_benchmark(measure.benchmark, configs).select(measure.tests))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
 from history.model import Release
 from history.store import Store
 from pointdrop.cli.forecast import forecast
-from pointdrop.jobs import listing as listings
+from pointdrop.cli.main import app
 from pointdrop.jobs import measuring
-from pointdrop.jobs.measuring import Bench, Measured, begin, estimates, measure_all, planned
+from pointdrop.jobs.listing import listing
+from pointdrop.jobs.measuring import Bench, Measured, begin, estimates, measure_all, named, planned
 from pointdrop.jobs.nights import begins, in_turn, left_out, tonight
 from pointdrop.jobs.picks import Work, pick
+from runners.errors import BadSettings
 from runners.sessions import Estimate
-from runners.settings import Measure, Plan, adapted, load_plan
+from runners.settings import Measure, Plan, adapted, load_plan, narrowed
 
 #: The newest two lines of each, with two releases: the control and a new one.
 KNOWN = {
@@ -131,32 +136,73 @@ def test_a_night_names_what_it_leaves_and_fetches_none_of_it(
     ]
 
 
-def test_a_server_gets_a_night_of_jobs_and_hears_what_is_left(
-    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("server", ["small", "medium"])
+def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
+    tmp_path: Path, configs: Path, server: str
 ) -> None:
     plan = load_plan("nightly", configs)
-    work = in_turn(all_work(plan))
-    monkeypatch.setattr(listings, "planned", lambda here, plan, server, dbms: work)
-    monkeypatch.setattr(
-        listings,
-        "named",
-        lambda here, plan, dbms, versions: [
-            one for one in work if one.measure.dbms in dbms and one.measure.lane == "time"
-            and {release.version for release in one.candidates} & set(versions)
-        ],
-    )  # fmt: skip
     here = bench(tmp_path, configs)
     with here.store:
-        rows, later = listings.listing(here, plan, ["small", "medium"], ())
-        tight = plan.model_copy(update={"budget_minutes": 1.0})
-        assert [row["server"] for row in listings.listing(here, tight, ["small", "medium"], ())[0]] == [
-            "small",
-            "medium",
-        ], "a server's first row is always there"
-        whole, nothing = listings.listing(here, plan.model_copy(update={"budget_minutes": None}), ["small"], ())
-    by_server = {server: [row for row in rows if row["server"] == server] for server in ("small", "medium")}
-    assert all(0 < len(found) <= 2 for found in by_server.values())
-    assert len(later) == 2 * 7 - len(rows) and nothing == [] and len(whole) == 7
+        rows, later = listing(here, plan, [server], ())
+        whole, nothing = listing(here, plan.model_copy(update={"budget_minutes": None}), [server], ())
+        work = planned(here, plan, server)
+    keys = ("lane", "dbms", "line", "benchmark", "releases")
+    assert [tuple(row[key] for key in keys) for row in rows] == [
+        ("instructions", "postgres", "17,18", "sysbench", "17.5,18.2"),
+        ("instructions", "mysql", "8.4,9.4", "sysbench", "8.4.6,9.4.1"),
+        ("instructions", "mariadb", "10.11,11.8", "sysbench", "10.11.9,11.8.4"),
+        ("instructions", "myrocks", "10.11", "sysbench", "10.11.9"),
+        ("time", "postgres", "18", "sysbench", "18.2"),
+        ("time", "mysql", "9.4", "sysbench", "9.4.1"),
+        ("time", "mariadb", "11.8", "sysbench", "11.8.4"),
+        ("time", "myrocks", "10.11", "sysbench", "10.11.9"),
+    ]
+    assert later[0] == f"{server} postgres 18 insert time default" and len(later) == len(work) - len(rows)
+    assert nothing == [] and [(row["lane"], row["dbms"], row["benchmark"]) for row in whole] == [
+        (one.measure.lane, one.measure.dbms, one.measure.benchmark) for one in work
+    ], "as on one machine"
+
+
+def test_each_server_gets_a_job_though_its_night_holds_none(tmp_path: Path, configs: Path) -> None:
+    plan = load_plan("nightly", configs).model_copy(update={"budget_minutes": 0.1})
+    here = bench(tmp_path, configs)
+    with here.store:
+        rows, _ = listing(here, plan, ["small", "medium"], ())
+    assert [(row["server"], row["lane"]) for row in rows] == [("small", "instructions"), ("medium", "instructions")]
+
+
+def test_a_job_does_not_repeat_what_the_history_holds(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine that gets the job has no history: its row says what is missing, and the workflow passes that on."""
+
+    def measured(store: Store, dbms: str, config: str, benchmark: str, lane: str, server: str) -> dict[str, int]:
+        lacks = {"18.2"} if benchmark == "insert" else set[str]()
+        return {version: 2 for versions in KNOWN.values() for version in versions if version not in lacks}
+
+    monkeypatch.setattr(Store, "measured", measured)
+    plan = load_plan("nightly", configs)
+    here = bench(tmp_path, configs)
+    with here.store:
+        (row,), later = listing(here, plan, ["small"], ())
+        job = narrowed(plan, row["benchmark"], row["lane"], row["config"])
+        (work,) = named(here, job, (row["dbms"],), row["releases"].split(","))
+    assert later == [] and (row["dbms"], row["line"], row["benchmark"]) == ("postgres", "18", "insert")
+    assert (work.measure.benchmark, work.measure.lane, work.line) == ("insert", "time", "18")
+    assert row["timeout_minutes"] == pytest.approx(60 + 2 * 308, abs=60)
+    steps = yaml.safe_load((configs.parent / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]["bench"]
+    assert set(re.findall(r"matrix\.(\w+)", yaml.dump(steps, width=1000))) == row.keys()
+    (measure,) = [step for step in steps["steps"] if step["name"] == "Measure"]
+    for option in ("server", "dbms", "benchmark", "lane", "config", "releases"):
+        assert f'--{option} "${option.upper()}"' in measure["run"] and f"matrix.{option} " in str(measure["env"])
+
+
+def test_a_plan_is_narrowed_to_what_it_measures(configs: Path) -> None:
+    plan = load_plan("config-matrix", configs)
+    assert {one.configs for one in narrowed(plan, config="bl1_sync0_dw1").measure} == {("bl1_sync0_dw1",)}
+    assert narrowed(plan) == plan
+    with pytest.raises(BadSettings, match="measures nothing of this: insert, instructions lane; it measures: sys"):
+        narrowed(plan, "insert", "instructions")
 
 
 def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path, configs: Path) -> None:
@@ -180,6 +226,22 @@ def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path
             ("time", "17", "sysbench", False, False),
             ("time", "17", "insert", False, False),
         ], "what goes on first is not measured twice, and leaves so much less"
+
+
+def test_bench_forecasts_the_budget_it_is_given(tmp_path: Path, configs: Path) -> None:
+    """Twenty minutes hold counted instructions and no block of time; the plan's 1,200 hold more."""
+    words = ["bench", "--plan", "nightly", "--server", "small", "--dbms", "postgres", "--dry-run", "--offline"]
+    environment = {"POINTDROP_STATE": str(tmp_path), "POINTDROP_CONFIGS": str(configs), "POINTDROP_HISTORY": ""}
+
+    def told(*more: str) -> tuple[int, int]:
+        result = CliRunner().invoke(app, [*words, *more], env=environment)
+        assert result.exit_code == 0, result.output
+        return result.stdout.count("time lane"), result.stdout.count("does not fit any more")
+
+    sessions, left = told("--budget-minutes", "20")
+    assert sessions == left > 0
+    assert told()[1] < left
+    assert told("--budget-minutes", "20", "--lane", "instructions") == (0, 0)
 
 
 def test_tests_of_one_benchmark_leave_the_other_out(configs: Path) -> None:
