@@ -263,9 +263,13 @@ def measure_all(
         if item.control.version not in fetched:
             continue
         ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
-        if ready:
-            item = Work(item.measure, item.config, item.line, ready, fetched[item.control.version], item.again)
-            _run(bench, begin(plan, server, item, datetime.now(UTC)), measured, left())
+        if not ready:
+            continue
+        if not begins(wanted, left()):  # fetching took what was left
+            later.append(item)
+            continue
+        item = Work(item.measure, item.config, item.line, ready, fetched[item.control.version], item.again)
+        _run(bench, begin(plan, server, item, datetime.now(UTC)), measured, left())
     if later and budget_minutes is not None:
         measured.incomplete.append(left_out(later, budget_minutes))
     return measured

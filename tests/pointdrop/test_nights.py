@@ -250,6 +250,30 @@ def test_tests_of_one_benchmark_leave_the_other_out(configs: Path) -> None:
     assert {one.benchmark for one in adapted(plan, configs, tests="qr100").measure} == {"insert"}
 
 
+def test_nothing_is_begun_when_fetching_took_the_time_of_a_block(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that was begun and stopped with nothing done would come first the next night."""
+    clock, began = [0.0], list[str]()
+
+    def fetch(here: Bench, wanted: Any, measured: Measured) -> dict[str, Release]:
+        clock[0] += 1190.0
+        return {release.version: release for release in wanted}
+
+    monkeypatch.setattr(measuring, "_fetch", fetch)
+    monkeypatch.setattr(measuring, "_run", lambda here, begun, measured, left: began.append(begun.id))
+    monkeypatch.setattr(measuring.time, "monotonic", lambda: clock[0])
+    plan = load_plan("nightly", configs)
+    work = [one for one in all_work(plan, "postgres") if one.measure.lane == "instructions"]
+    here = bench(tmp_path, configs)
+    with here.store:
+        measured = measure_all(here, plan, "small", work, budget_minutes=20)
+    assert began == []
+    assert measured.incomplete == [
+        "left for the next night, since 20 minutes do not hold it: postgres sysbench default"
+    ]
+
+
 def test_what_is_left_is_told_with_config_and_benchmark() -> None:
     (release,) = releases("postgres")[:1]
     one = Work(Measure(dbms="postgres", profile="quick"), "x", "17", (release,), release)
