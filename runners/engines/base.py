@@ -122,6 +122,11 @@ class Engine(ABC):
         where it merges pages the next statements split them again. Nothing to do where a config turns such work off."""
         yield
 
+    def leave_nothing_undone(self) -> None:
+        """Let the next clean stop do all that background work has put off: a server on a copy of the data begins with
+        none. Takes long on large data. Nothing to do where settling leaves none."""
+        return
+
     # --- what does not --------------------------------------------------------------------------------------
 
     def start(self, wrapper: Sequence[str] | None = None) -> None:

@@ -77,6 +77,8 @@ def test_a_whole_life(
         assert server.uids().effective == server_account().uid != 0
         assert server.net_connections("inet") == []
         assert len(str(engine.connection.socket)) < 107
+        engine.leave_nothing_undone()
+        assert engine.query("SELECT @@GLOBAL.innodb_fast_shutdown") == [(0,)], "the stop purges to the end"
         assert engine.stop() == ()
         engine.save(place / "kept")
         engine.start()
