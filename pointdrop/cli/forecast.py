@@ -19,7 +19,8 @@ def forecast(
     bench: Bench, plan: Plan, server: str, work: list[Work], budget_minutes: float | None
 ) -> list[dict[str, Any]]:
     """A row for each session that would be made, those that were begun before first; minutes and MB are estimates."""
-    from pointdrop.jobs.measuring import estimates, left_of, unfinished
+    from pointdrop.jobs.begun import unfinished
+    from pointdrop.jobs.measuring import estimates, left_of
     from pointdrop.jobs.nights import besides, tonight
 
     cores = os.cpu_count() or 1

@@ -1,54 +1,29 @@
 """Runs what a plan wants on this machine: picks releases, fetches and verifies them, measures, appends, resumes.
 
-A session that was begun is written below `STATE/sessions` before its first block and removed after its last one, so a
-job that was killed is finished by the next job before anything new is begun.
+What a job that was killed had begun (`begun.py`) is finished by the next job before anything new is begun.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from history.errors import StoreUnavailable
 from history.model import Block, Phase, Reading, Release, Run, Session
 from history.store import Store
+from pointdrop.jobs.begun import Begun, begin, keep_record, unfinished
 from pointdrop.jobs.kept import bring_in
 from pointdrop.jobs.nights import SECONDS_A_MINUTE, begins, in_turn, left_out
 from pointdrop.jobs.picks import Work, pick, pick_named
 from runners.canary import Canary, Quarantine
-from runners.errors import RunnersError
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
 from runners.sessions.session import HOST_LOCK
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
-
-
-class Begun(BaseModel):
-    """A session as it was begun; what is needed to go on with it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    plan: str
-    server: str
-    measure: Measure
-    config: str
-    line: str
-    candidates: tuple[Release, ...]
-    control: Release
-    again: bool = False
-    seed: int
-
-    @property
-    def work(self) -> Work:
-        return Work(self.measure, self.config, self.line, self.candidates, self.control, self.again)
 
 
 @dataclass
@@ -177,26 +152,6 @@ def session_of(bench: Bench, begun: Begun) -> SessionPlan:
     )
 
 
-def begin(plan: Plan, server: str, work: Work, now: datetime, host: str = "") -> Begun:
-    """A record for new work. The id says when, where and what; its seed differs from night to night."""
-    host = host or socket.gethostname().split(".")[0]
-    measure = work.measure
-    benchmark = measure.benchmark if measure.benchmark != "sysbench" else ""  # as ids of stored sessions are
-    what = "-".join(filter(None, (measure.dbms, work.line, work.config, benchmark, measure.lane)))
-    return Begun(
-        id=f"{now:%Y%m%dT%H%M%SZ}-{host}-{what}",
-        plan=plan.name,
-        server=server,
-        measure=work.measure,
-        config=work.config,
-        line=work.line,
-        candidates=work.candidates,
-        control=work.control,
-        again=work.again,
-        seed=plan.seed + int(now.timestamp()) // 86_400,
-    )
-
-
 def estimates(bench: Bench, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
     """Machine time of each piece of work, without downloads."""
     now = datetime.now(UTC)
@@ -206,29 +161,6 @@ def estimates(bench: Bench, plan: Plan, server: str, work: Iterable[Work], worke
 def left_of(bench: Bench, begun: Begun, workers: int) -> Estimate:
     """What the session still takes."""
     return estimate(session_of(bench, begun), bench.store.block_ids(begun.id), workers)
-
-
-def unfinished(state: Path) -> list[Begun]:
-    """Sessions that were begun here and not ended, oldest first; a record that cannot be read is an error."""
-    found = []
-    for path in sorted((state / "sessions").glob("*.json")):
-        try:
-            found.append(Begun.model_validate_json(path.read_bytes()))
-        except ValidationError as error:
-            raise RunnersError(
-                f"{path} is not a session of this version of Pointdrop; move it away to give up that session: "
-                f"{error.errors()[0]['msg']}"
-            ) from error
-    return found
-
-
-def _record(state: Path, begun: Begun) -> Path:
-    path = state / "sessions" / f"{begun.id}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
-    temporary.write_text(begun.model_dump_json(indent=1))
-    temporary.replace(path)
-    return path
 
 
 def measure_all(
@@ -325,7 +257,7 @@ def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None)
     if watched and (sick := _check(bench, "before", begun, measured)):
         measured.incomplete.append(f"{begun.id}: {sick}")
         return
-    record = _record(bench.state, begun)
+    record = keep_record(bench.state, begun)
     finished = bench.store.block_ids(begun.id)
     stored = next((s for s in bench.store.sessions() if s.id == begun.id), None)
 

@@ -14,7 +14,8 @@ from history.model import Reading, Release
 from history.spool import Spool, spooled
 from history.store import Store
 from pointdrop.jobs import measuring
-from pointdrop.jobs.measuring import Bench, Measured, begin, measure_all, unfinished
+from pointdrop.jobs.begun import begin, unfinished
+from pointdrop.jobs.measuring import Bench, Measured, measure_all
 from pointdrop.jobs.picks import Work
 from runners.canary import Canary, Quarantine, Times
 from runners.sessions import Outcome

@@ -17,8 +17,9 @@ from history.store import Store
 from pointdrop.cli.forecast import forecast
 from pointdrop.cli.main import app
 from pointdrop.jobs import measuring
+from pointdrop.jobs.begun import begin, keep_record
 from pointdrop.jobs.listing import listing
-from pointdrop.jobs.measuring import Bench, Measured, begin, estimates, measure_all, named, planned
+from pointdrop.jobs.measuring import Bench, Measured, estimates, measure_all, named, planned
 from pointdrop.jobs.nights import begins, in_turn, left_out, tonight
 from pointdrop.jobs.picks import Work, pick
 from runners.errors import BadSettings
@@ -218,7 +219,7 @@ def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path
         assert [tonight for *_, tonight in told(20)] == [True, False, False, False, False]
         assert [tonight for *_, tonight in told(300)] == [True, True, False, False, False]
         newest = next(one for one in work if one.measure.lane == "time")
-        measuring._record(tmp_path, begin(plan, "small", newest, datetime.now(UTC)))
+        keep_record(tmp_path, begin(plan, "small", newest, datetime.now(UTC)))
         assert told(300) == [
             ("time", "18", "sysbench", True, True),
             ("instructions", "", "sysbench", False, True),
