@@ -98,6 +98,11 @@ def group_noun(group: str) -> str:
     return GROUPS.get(base, base or "tests")
 
 
+def far_apart(least: float, worst: float, moved: int) -> bool:
+    """Whether few tests moved by so different amounts that no median tells of them."""
+    return 1 < moved <= FEW_TESTS and abs(worst) > APART * abs(least)
+
+
 class Headline(Row):
     """The one metric a finding is told by, and how far it spread."""
 
@@ -118,8 +123,7 @@ class Headline(Row):
 
     @property
     def apart(self) -> bool:
-        """Whether few tests moved by so different amounts that no median tells of them."""
-        return 1 < self.moved <= FEW_TESTS and abs(self.worst_pct) > APART * abs(self.least_pct)
+        return far_apart(self.least_pct, self.worst_pct, self.moved)
 
     @property
     def size(self) -> str:
@@ -216,7 +220,10 @@ def beside_in_words(finding: Finding, lead: Headline) -> str:
     for metric in [metric for metric in others if metric in PRIMARY]:
         changes = [move.change_pct for move in finding.moves if move.key.metric == metric]
         tests = len({(m.key.server, m.key.config, m.key.test) for m in finding.moves if m.key.metric == metric})
-        told.append(f"{metric_words(metric).noun} {signed(median(changes))} in {count(tests, 'test')}")
+        least, worst = min(changes, key=abs), max(changes, key=abs)
+        both_ends = f"{signed(least).removesuffix(' %')} to {signed(worst)}"
+        size = both_ends if far_apart(least, worst, tests) else signed(median(changes))
+        told.append(f"{metric_words(metric).noun} {size} in {count(tests, 'test')}")
     rest = [metric for metric in others if metric not in PRIMARY]
     if rest:
         told.append(f"{count(len(rest), 'other metric')}" if told else listing([metric_words(m).noun for m in rest]))

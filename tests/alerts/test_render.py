@@ -19,6 +19,7 @@ from alerts.safetext import Markdown
 from alerts.settings import AlertSettings, Links
 from alerts.subject import Subject, subjects
 from alerts.trackers import Draft
+from alerts.words import beside_in_words, headline
 from history.model import Finding, FunctionChange, GroupSummary, Series, SeriesKey
 from pointdrop.jobs.measurable import measurable
 from tests.alerts.examples import (
@@ -344,6 +345,17 @@ def test_few_tests_far_apart_are_not_told_by_their_median() -> None:
     body = issue(finding(changes=some)).body
     assert "need **1.1 to 45 % more instructions** per operation" in body
     assert "(2 of 11 tests on `local`; " in body and "median of" not in body.partition("\n\n")[0]
+
+
+def test_nor_are_those_of_another_metric() -> None:
+    made = finding(changes=dict(zip(CHANGES, (45.0, 1.1), strict=False)))
+    also = tuple(
+        move.model_copy(update={"key": move.key.model_copy(update={"metric": "cpu_us/o"})}) for move in made.moves
+    )
+    both = made.model_copy(update={"moves": (*made.moves, *also)})
+    lead = headline(both)
+    assert lead is not None
+    assert beside_in_words(both, lead).endswith(" per operation +1.1 to +45 % in 2 tests")
 
 
 if __name__ == "__main__":
