@@ -6,6 +6,7 @@ They live in `state/releases/pins.json`, outlast the cache, and are never overwr
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from runners.releases.manifest import Pin
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace the file at once; its directory is made."""
+    """Replace the file at once; its directory is made. Two processes that write it at once do not meet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
+    temporary = path.with_suffix(f".{os.getpid()}.new")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
 

@@ -69,9 +69,10 @@ def test_servers_get_it_from_a_folder_that_is_not_theirs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """What a server left in its own directory, a link that leads elsewhere, is not followed."""
-    installed = replace(release("myrocks", "10.11"), loader=None)
+    installed = release("myrocks", "10.11")
     monkeypatch.setattr("runners.engines.mysqlfamily.renamed_libraries", lambda: {OLD: system / NEW})
     engine = engine_for(installed, rendered(installed), place / "server", state=place / "state", sandbox=True)
+    engine.installed = replace(engine.installed, loader=None)
     elsewhere = place / "elsewhere"
     elsewhere.mkdir()
     (engine.directory / "renamed").symlink_to(elsewhere)

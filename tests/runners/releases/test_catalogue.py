@@ -199,7 +199,7 @@ def test_two_processes_at_once_download_once(project: Path, tmp_path: Path, site
     processes = [context.Process(target=_fetch, args=(project, tmp_path / "state", answers)) for _ in range(3)]
     for process in processes:
         process.start()
-    prefixes = {answers.get(timeout=60) for _ in processes}
+    prefixes = {answers.get(timeout=240) for _ in processes}
     for process in processes:
         process.join(60)
     assert len(prefixes) == 1
