@@ -8,7 +8,7 @@ from datetime import datetime
 from alerts.errors import UnknownIssue
 from alerts.lifecycle import State, next_state
 from alerts.observe import HasFindings, Observed
-from alerts.standing import Standing, standing_of
+from alerts.standing import Standing, moment_after, standing_of
 from history.keys import issue_key
 from history.model import Finding, FindingEvent, Row
 
@@ -79,12 +79,14 @@ def overview(observed: Observed) -> list[Line]:
 
 def acknowledge(store: HasFindings, key: str, tracker: str, *, actor: str, reason: str, at: datetime) -> State:
     """Record that a person knows of `key`; its state now. UnknownIssue when there is nothing to acknowledge."""
-    standing = standing_of(key, store.events(key), tracker)
+    events = store.events(key)
+    standing = standing_of(key, events, tracker)
     target = next_state(standing.state, "acknowledged")
     if not standing.events:
         raise UnknownIssue(f"nothing is known of {key}; `pointdrop alerts list` prints the keys.")
     if target is None:
         raise UnknownIssue(f"{key} is {standing.state.value}; there is nothing to acknowledge.")
     detail = {"tracker": tracker, "reason": reason}
-    store.append_event(FindingEvent(key=key, event="acknowledged", at=at, actor=actor, detail=detail))
+    after = moment_after(events, at)
+    store.append_event(FindingEvent(key=key, event="acknowledged", at=after, actor=actor, detail=detail))
     return target

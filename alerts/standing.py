@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from pydantic import Field
@@ -128,6 +128,15 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
         results=tuple(results.values()),
         counts=counts,
     )
+
+
+def moment_after(events: Iterable[FindingEvent], now: datetime) -> datetime:
+    """`now`, or just after the newest of `events` where that is later.
+
+    The order of a key's events is its state. Clocks are set back and those of two machines differ, and still nothing
+    that happens to a key comes before what led to it.
+    """
+    return max([now, *(event.at + timedelta(microseconds=1) for event in events)])
 
 
 def open_requests(events: Iterable[FindingEvent]) -> list[FindingEvent]:

@@ -24,6 +24,7 @@ from alerts.notify import notify
 from alerts.observe import HasFindings, Observed, duplicates_of, observe
 from alerts.plan import plan_changes
 from alerts.settings import AlertSettings
+from alerts.standing import moment_after
 from alerts.trackers import Tracker
 from history.model import FindingEvent, IssueLink, Row
 
@@ -176,7 +177,8 @@ class _Log:
     def record(self, key: str, event: str, actor: str = "pointdrop", detail: dict[str, Any] | None = None) -> None:
         self.now += timedelta(microseconds=1)
         said = {**(detail or {}), "tracker": self.tracker}
-        self.store.append_event(FindingEvent(key=key, event=event, at=self.now, actor=actor, detail=said))
+        at = moment_after(self.store.events(key), self.now)
+        self.store.append_event(FindingEvent(key=key, event=event, at=at, actor=actor, detail=said))
 
 
 def carry_out(change: Change, store: HasFindings, tracker: Tracker, log: _Log) -> Done:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from alerts.standing import BISECT, open_requests
+from alerts.standing import BISECT, moment_after, open_requests
 from alerts.suspects import source_refs
 from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
@@ -50,7 +50,8 @@ def settle_requests(
             done = f"{request.event.removesuffix('-requested')}-done"
             found = [finding for finding in findings if request.key in keys_of(finding)]
             detail = result_of(request.event, found, sources)
-            store.append_event(FindingEvent(key=request.key, event=done, at=datetime.now(UTC), detail=detail))
+            at = moment_after(store.events(request.key), datetime.now(UTC))
+            store.append_event(FindingEvent(key=request.key, event=done, at=at, detail=detail))
 
 
 def result_of(asked: str, found: Sequence[Finding], sources: Mapping[str, str]) -> dict[str, Any]:

@@ -123,6 +123,19 @@ def test_recovery_closes_and_a_return_opens_again(nights: Nights) -> None:
     assert len(nights.comments()) == 2
 
 
+def test_a_clock_that_goes_back_changes_no_order(nights: Nights) -> None:
+    """Two machines with one history, or a clock set right: what happened later in truth is folded later."""
+    lost, back = finding(changes=CHANGES), finding("17.6", "17.5", kind="improvement", changes=CHANGES)
+    nights.night(lost)
+    nights.now -= 3 * NIGHT
+    assert nights.night(lost, back).counts == {"recover": 1}
+    assert nights.state() is State.RECOVERED and len(nights.comments()) == 1
+    assert nights.night(lost, back).done == (), "written down once"
+    nights.now -= 3 * NIGHT
+    assert nights.night(lost).counts == {"return": 1}
+    assert nights.sync().done == () and nights.state() is State.RETURNED
+
+
 def test_half_a_recovery_is_none(nights: Nights) -> None:
     lost = finding(changes=CHANGES)
     nights.night(lost)

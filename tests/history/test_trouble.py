@@ -164,7 +164,7 @@ def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_lost_connection_keeps_the_results_and_the_next_append_works() -> None:
-    cluster = Cluster()
+    cluster = Cluster(durable=True)  # what was committed must still be there after the crash
     try:
         with Store.open(cluster.new_url()) as store:
             store.append_session(SESSION)
