@@ -132,6 +132,7 @@ def test_every_bad_line_is_told_not_only_the_first(store: Store, tmp_path: Path)
         (gzip.compress(b"x")[:4] + b"rubbish", "damaged"),
         (b"\xff\xfe\x00", "first line"),
     ],
+    ids=["empty", "another version", "another format", "cut gzip", "no gzip", "binary"],
 )
 def test_a_file_that_is_none(store: Store, tmp_path: Path, content: bytes, reason: str) -> None:
     report = imported(store, tmp_path, content)
