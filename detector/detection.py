@@ -17,7 +17,7 @@ from detector.confirmation import confirm
 from detector.drift import drifts, first_ga
 from detector.evidence import of_boundary, of_drift
 from detector.moves import direction, log_percent, moves_of, percent, raw_level, verdict_of
-from detector.releases.campaign import Campaign, campaign, families
+from detector.releases.campaign import Campaign, aligned, campaign, families
 from detector.releases.scan import scan
 from detector.releases.steps import Reading, read
 from detector.settings import DetectorSettings
@@ -74,6 +74,10 @@ def join(
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
     """The boundaries of one campaign: all series of one (dbms, line, config, benchmark)."""
+    return [boundary for together in aligned(series) for boundary in _boundaries(together, settings)]
+
+
+def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
     measured = {point.position for one in series for point in one.points}
     if len(measured) < FEWEST_RELEASES:
         return []

@@ -10,7 +10,7 @@ import numpy as np
 
 from detector.errors import UnknownEvidence
 from detector.moves import direction, log_percent, percent, raw_level
-from detector.releases.campaign import Campaign, campaign, families
+from detector.releases.campaign import Campaign, aligned, campaign, families
 from detector.releases.kinds import evidence, kind_of
 from detector.releases.noise import priors
 from detector.releases.scan import Scan, scan
@@ -67,7 +67,7 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     one = next((s for s in family if s.key == key), None)
     if one is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
-    from_series = campaign(family)
+    from_series = campaign(next(part for part in aligned(family) if one in part))
     found = scan(from_series.panel, {m: v.smallest_change_pct / 100.0 for m, v in settings.metrics.items()})
     reading = read(found, settings.probability)
     place = next(place for place, s in from_series.series.items() if s.key == key)

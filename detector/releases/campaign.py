@@ -59,8 +59,31 @@ def families(series: Iterable[Series]) -> dict[FamilyKey, list[Series]]:
     return dict(found)
 
 
+def aligned(family: Sequence[Series]) -> list[list[Series]]:
+    """A family in parts whose series agree on where each release stands: one part, but on the line of majors.
+
+    There a server that is a night behind, or measures fewer lines, has other releases at its places. Such servers are
+    judged apart, each beside those that stand where it stands.
+    """
+    by_server: dict[str, list[Series]] = defaultdict(list)
+    for one in sorted(family, key=lambda s: s.key.id):
+        by_server[one.key.server].append(one)
+    parts: list[tuple[set[tuple[int, str]], list[Series]]] = []
+    for _, of_server in sorted(by_server.items()):
+        places = {(point.position, point.version) for one in of_server for point in one.points}
+        for there, part in parts:
+            both = there | places
+            if len({position for position, _ in both}) == len({version for _, version in both}) == len(both):
+                there |= places
+                part += of_server
+                break
+        else:
+            parts.append((places, list(of_server)))
+    return [part for _, part in parts]
+
+
 def campaign(series: Sequence[Series]) -> Campaign:
-    """The panel of one family. Raises InvalidSeries when it is empty or of several families."""
+    """The panel of one part of a family (`aligned`). Raises InvalidSeries when it is empty or of several families."""
     of_family = families(series)
     if len(of_family) != 1:
         raise InvalidSeries(f"one campaign is one (dbms, line, config, benchmark), got {len(of_family)}")

@@ -312,6 +312,33 @@ def test_explain_says_why_and_why_not() -> None:
         explain(made, key("no-such-test"))
 
 
+@pytest.mark.parametrize("behind", [("14.9", "15.9", "16.9", "17.9"), ("12.9", "13.9", "14.9", "15.8", "16.9", "17.9")])
+def test_servers_whose_majors_stand_elsewhere_are_judged_apart(behind: tuple[str, ...]) -> None:
+    """A server with fewer lines, or a night behind, has other releases at its places on the line of majors."""
+
+    def majors(server: str, versions: tuple[str, ...], seed: int) -> list[Series]:
+        return [
+            one.model_copy(
+                update={
+                    "key": one.key.model_copy(update={"line": "majors"}),
+                    "points": tuple(
+                        point.model_copy(update={"version": version})
+                        for point, version in zip(one.points, versions, strict=True)
+                    ),
+                }
+            )
+            for one in suite(
+                drop=0.2, at=versions.index("16.9"), releases=len(versions), moving=10, server=server, seed=seed
+            )
+        ]
+
+    made = majors("small", ("12.9", "13.9", "14.9", "15.9", "16.9", "17.9"), 1) + majors("medium", behind, 2)
+    (finding,) = detect(made)
+    assert (finding.previous, finding.release) == ("15.9", "16.9")
+    assert {move.key.server for move in finding.moves} == {"small", "medium"} and len(finding.moves) == 40
+    assert all(explain(made, one.key).cases for one in made)
+
+
 def test_false_discovery_rates_grow_with_doubt() -> None:
     rates = q_values([0.99, 0.7, 0.95])
     assert rates[0] < rates[2] < rates[1]
