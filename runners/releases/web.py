@@ -136,9 +136,11 @@ def _state(part: Path) -> Path:
 
 
 def _no_downgrade(response: httpx.Response) -> None:
-    following = response.next_request
-    if following is not None and response.url.scheme == "https" and following.url.scheme != "https":
-        raise SourceUnavailable(f"{response.url} redirects to {following.url}, which is not encrypted; refused")
+    # Read from the header: when httpx follows redirects itself, `next_request` is never set.
+    if response.has_redirect_location and response.url.scheme == "https":
+        following = response.url.join(response.headers["Location"])
+        if following.scheme != "https":
+            raise SourceUnavailable(f"{response.url} redirects to {following}, which is not encrypted; refused")
 
 
 def _check(response: httpx.Response, url: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from runners.releases import DigestMismatch, SourceUnavailable, Unverifiable
@@ -130,20 +131,25 @@ def test_a_slow_or_busy_server_is_asked_again_and_given_up_in_the_end(site: Site
     assert sum(path == "/down" for path, _ in site.asked) == 3
 
 
-def test_redirects_are_followed_unless_they_give_up_encryption(site: Site, tmp_path: Path) -> None:
+def test_redirects_are_followed_unless_they_give_up_encryption(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site.routes["/here"] = Answer(b"", 302, {"Location": "/there"})
     site.routes["/there"] = Answer(b"text")
     web = Web(tmp_path / "partial")
     assert web.text(f"{site.address}/here") == "text"
 
-    import httpx
+    asked: list[str] = []
 
-    from runners.releases.web import _no_downgrade
+    def answer(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        target = {"/a": "/b", "/b": "http://vendor.example/c"}.get(request.url.path)
+        return httpx.Response(302, headers={"Location": target}) if target else httpx.Response(200, text="plain")
 
-    response = httpx.Response(302, request=httpx.Request("GET", "https://vendor.example/a"))
-    response.next_request = httpx.Request("GET", "http://vendor.example/a")
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", answer)
     with pytest.raises(SourceUnavailable, match="not encrypted"):
-        _no_downgrade(response)
+        web.text("https://vendor.example/a")
+    assert asked == ["https://vendor.example/a", "https://vendor.example/b"], "nothing is asked in the clear"
 
 
 def test_no_network_at_all_fails_at_once(tmp_path: Path) -> None:
