@@ -14,6 +14,7 @@ these, but not from its mounts: it has the record's socket directory among them,
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _STATE, _START_TICKS = 0, 19
 #: Field of a line of /proc/PID/mountinfo, and what ends it when the folder is there no longer.
 _MOUNT_ROOT, _REMOVED = 3, "//deleted"
+#: Postgres's dynamic shared memory.
+_SHARED_FILE = re.compile(r"/dev/shm/PostgreSQL\.\d+")
 
 
 class ProcessId(BaseModel):
@@ -156,5 +159,22 @@ def mapped_shared_files(processes: Iterable[psutil.Process]) -> set[str]:
             maps = Path(f"/proc/{process.pid}/maps").read_text(errors="replace")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        found |= {line.split()[5] for line in maps.splitlines() if " /dev/shm/PostgreSQL." in line}
+        found |= {path for line in maps.split("\n") if (path := _shared_file(line))}
     return found
+
+
+def _shared_file(line: str) -> str | None:
+    """The file in our /dev/shm that a line of /proc/PID/maps is of; None when it is of something else.
+
+    Only where it is the same file here: a process names what it maps as it likes, and a sandbox has a /dev/shm of its
+    own, where the name is another file.
+    """
+    fields = line.split(maxsplit=5)
+    if len(fields) < 6 or not _SHARED_FILE.fullmatch(fields[5]):
+        return None
+    try:
+        here = os.lstat(fields[5])
+    except FileNotFoundError:
+        return None
+    same = fields[3:5] == [f"{os.major(here.st_dev):02x}:{os.minor(here.st_dev):02x}", str(here.st_ino)]
+    return fields[5] if same else None

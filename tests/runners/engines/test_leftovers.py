@@ -230,6 +230,47 @@ def test_a_log_that_is_a_link_is_not_shown(place: Path) -> None:
         server.kill()
 
 
+#: Maps a file of its own and waits.
+MAP = (
+    "import mmap, os, time; path = {path!r}; os.makedirs(os.path.dirname(path), exist_ok=True); "
+    "file = open(path, 'w+b'); file.truncate(4096); memory = mmap.mmap(file.fileno(), 4096); "
+    "open({flag!r}, 'w').write('mapped'); time.sleep(600)"
+)
+
+
+def killed_while_mapping(server: Server, path: str) -> None:
+    flag = server.directory / "mapped"
+    server.start(["/usr/bin/python3", "-c", MAP.format(path=path, flag=str(flag))], {})
+    eventually(lambda: flag.exists() and flag.read_text() != "", f"it maps {path}")
+    server.kill()
+
+
+def test_a_server_cannot_name_files_for_the_harness_to_remove(confined: Server, place: Path) -> None:
+    """What it maps has any name that it likes: inside a sandbox, one that is somebody else's file outside."""
+    victim, shared = place / "victim", Path(f"/dev/shm/PostgreSQL.{os.getpid()}")
+    victim.write_text("mine")
+    shared.write_text("another server's")
+    try:
+        killed_while_mapping(confined, f"{victim} /dev/shm/PostgreSQL.1")
+        (confined.directory / "mapped").unlink()
+        killed_while_mapping(confined, str(shared))
+        assert victim.exists()
+        assert shared.exists()
+    finally:
+        shared.unlink(missing_ok=True)
+
+
+def test_shared_memory_of_a_killed_server_is_removed(place: Path) -> None:
+    account = server_account()
+    account.own(place / "server")
+    shared = Path(f"/dev/shm/PostgreSQL.{os.getpid()}")
+    try:
+        killed_while_mapping(Server("sleeper", place / "server", account, place / "state", "KILL"), str(shared))
+        assert not shared.exists()
+    finally:
+        shared.unlink(missing_ok=True)
+
+
 def test_strangers_are_not_touched(place: Path) -> None:
     """Another process in the same directory under the same account, and one whose pid a stale record names."""
     account = server_account()
