@@ -32,13 +32,16 @@ COLUMNS = ("dbms", "line", "version", "config", "view", "group", "test", "median
 
 
 def places(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """(server, benchmark) with at least two subjects."""
+    """(server, benchmark) with at least two subjects that a view has numbers of."""
     found: dict[tuple[str, str], set[Subject]] = {}
     for key, series in snapshot.lines.items():
         if key.line != MAJORS:
             here = found.setdefault((key.server, key.benchmark), set())
             here.update(
-                Subject(key.dbms, key.line, point.version, key.config) for one in series for point in one.points
+                Subject(key.dbms, key.line, version, key.config)
+                for view in VIEWS
+                for one in pick(series, view)
+                for version in levels(one)
             )
     return sorted(place for place, subjects in found.items() if len(subjects) > 1)
 

@@ -251,12 +251,20 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
             view_context(key, series, table, _on(briefs, findings, table), settings, sessions) for table in tables
         ],
         "tests": len({one.key.test for one in series}),
+        "others": others(key, series, tables),
         "releases": len({point.version for one in series for point in one.points}),
         "newest": newest_block(snapshot, key),
         "many": MANY_COLUMNS,
         "insert": is_insert(key.benchmark),
         "siblings": siblings(key, snapshot),
     }
+
+
+def others(key: LineKey, series: Sequence[Series], tables: Sequence[HeatTable]) -> list[tuple[str, str]]:
+    """(test, address in the line's folder) of tests with none of the metrics that a view shows."""
+    shown = {row.test for table in tables for row in table.rows}
+    names = dict.fromkeys(one.key.test for one in series if one.key.test not in shown)
+    return [(name, addresses.of_test(key, name).rsplit("/", 1)[1]) for name in names]
 
 
 def siblings(key: LineKey, snapshot: Snapshot) -> list[tuple[str, str]]:

@@ -280,6 +280,21 @@ def test_csv_and_json_are_what_is_drawn_and_the_history_s(history: Store, built:
 HOSTILE = '</script><img src=x onerror="alert(1)"> & \' "quoted" ../../x?#%00 {{ 7*7 }} <!--'
 
 
+def test_figures_in_metrics_that_no_view_shows_have_their_pages(settings: ReportSettings, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'foreign.db'}") as store:
+        writer = Writer(store, 1)
+        session = writer.session("s", "local", 0)
+        for number in range(3):
+            release = Release(dbms="postgres", version=f"1.{number}", line="1")
+            measured = [Measurement(test="startup", metric="latency", value=9.0 + number)]
+            writer.run(session, release, "default", "imported", lambda rng, measured=measured: measured)
+        build(store, tmp_path / "site", settings)
+    check_pages(tmp_path / "site")
+    line = (tmp_path / "site/lines/postgres/1/local/default/imported/index.html").read_text(encoding="utf-8")
+    assert '<a href="startup.html">startup</a>' in line
+    assert "data-controls" not in line  # there is no table to control
+
+
 def test_hostile_names_stay_text(settings: ReportSettings, tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path / 'hostile.db'}") as store:
         store.append_session(
