@@ -258,7 +258,9 @@ def seal(root: Path) -> None:
 
 
 def remove_tree(root: Path) -> None:
-    """Remove a sealed tree."""
+    """Remove a sealed tree; of a link only the link."""
+    if root.is_symlink():
+        root.unlink()
     if not root.exists():
         return
     for directory, _, _ in os.walk(root):

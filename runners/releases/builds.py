@@ -180,7 +180,12 @@ class Builder:
         staged = stage / str(prefix).lstrip("/")
         if not staged.is_dir():
             raise BuildFailed(f"the build installed nothing below {prefix}; the log is {log}")
+        # Root owns, opens and reads what is there from here on: it must be theirs, not what a link of theirs leads to.
+        if os.path.realpath(staged) != str(stage.resolve() / str(prefix).lstrip("/")):
+            raise BuildFailed(f"what the build installed at {prefix} leads out of its directory; the log is {log}")
         staged.replace(into)
+        if self._sandbox:
+            _check_links(into, prefix, log)
         _take_back(into)
         for directory in (work, stage):
             shutil.rmtree(directory)
@@ -200,6 +205,20 @@ class Builder:
                 f"the build failed with status {status}:\n  {last}\nThe whole log is {log}. "
                 f"It needs: apt-get install {' '.join(self.recipe.packages)}"
             )
+
+
+def _check_links(tree: Path, prefix: Path, log: Path) -> None:
+    """BuildFailed when a link in `tree`, which will stand at `prefix`, leads out of it."""
+    inside = tree.resolve()
+    for path in inside.rglob("*"):
+        if not path.is_symlink():
+            continue
+        target = path.readlink()
+        if target.is_relative_to(prefix):
+            target = inside / target.relative_to(prefix)
+        end = Path(os.path.realpath(path.parent / target))
+        if not (end.is_relative_to(inside) or end.is_relative_to(prefix)):
+            raise BuildFailed(f"the build installed {path.relative_to(inside)}, a link that leads out; the log is {log}")
 
 
 def _take_back(tree: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.engines import server_account
 from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, UnknownRelease
 from runners.releases.archives import remove_tree
 from runners.releases.builds import Builder, Recipe, load_recipe, steps
@@ -211,6 +212,45 @@ def test_builds_never_run_as_root_and_a_sandboxed_one_sees_nothing(
     assert not seen[True].startswith("SNOOP 0 ") and " unreachable " in seen[True]
     assert "/usr" in seen[True] and "/home" not in seen[True] and "/root" not in seen[True]
     assert seen[False].endswith("None") and seen[True].endswith("None")
+
+
+#: What a build may do to `$1`, where what it installed stands; `$out` is not its own.
+LEADING_OUT = {
+    "itself": "rm -r $1; ln -s $out $1",
+    "on the way": "mv $1 x; rmdir $(dirname $1); ln -s $PWD $(dirname $1)",
+    "a file": "ln -s $out/secret $1/fill_help_tables.sql",
+    "a folder": "ln -s $out $1/share",
+    "through another": "ln -s ../../../../../../../../.. $1/up; ln -s up$out $1/share",
+}
+
+
+@pytest.mark.parametrize("how", LEADING_OUT)
+def test_a_sandboxed_build_leaves_no_link_that_leads_out(state: Path, how: str) -> None:
+    """Root reads what was built, gives it to itself and opens it to all: it must be what was built."""
+    out = state / "out"
+    out.mkdir()
+    (out / "secret").write_text("not theirs")
+    for path in (out, out / "secret"):
+        server_account().own(path)
+    before = [(path.stat().st_uid, path.stat().st_mode) for path in (out, out / "secret")]
+    tree = source_tree(state / "work" / "source", "configure")
+    (tree / "leave.sh").write_text(f"set -e\nout={out}\n{LEADING_OUT[how]}\n")
+    script = (tree / "configure").read_text()
+    (tree / "configure").write_text(script.replace("\nEND\n", "\n\tsh $d/leave.sh \\$(DESTDIR)$p\nEND\n"))
+    builder = Builder(Recipe(system="configure"), state, sandbox=True)
+    with pytest.raises(BuildFailed, match="leads out"):
+        builder.build(tree, state / "work" / "into", Path("/opt/some/x"))
+    assert [(path.stat().st_uid, path.stat().st_mode) for path in (out, out / "secret")] == before
+
+
+def test_links_of_a_sandboxed_build_to_its_own_files_stay(state: Path) -> None:
+    tree = source_tree(state / "work" / "source", "configure")
+    (tree / "leave.sh").write_text("ln -s postgres $1/bin/short; ln -s /opt/some/x/bin/short $1/bin/long\n")
+    script = (tree / "configure").read_text()
+    (tree / "configure").write_text(script.replace("\nEND\n", "\n\tsh $d/leave.sh \\$(DESTDIR)$p\nEND\n"))
+    into = state / "work" / "into"
+    Builder(Recipe(system="configure"), state, sandbox=True).build(tree, into, Path("/opt/some/x"))
+    assert (into / "bin" / "long").readlink() == Path("/opt/some/x/bin/short")
 
 
 def test_an_installed_prefix_is_copied_and_named_after_its_contents(
