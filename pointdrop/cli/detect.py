@@ -119,6 +119,7 @@ def detect(
 
 def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
     from pointdrop.cli.bench import append_output
+    from pointdrop.jobs.confirm import to_be_had, within
     from pointdrop.jobs.listing import suspect_rows
     from pointdrop.jobs.measuring import Bench, runnable
     from pointdrop.jobs.requests import to_measure
@@ -127,14 +128,14 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
     from runners.settings import load_plan
 
     wanted = load_plan(plan, configs_dir())
-    found = [suspect for suspect in to_measure(store, findings) if suspect.server in wanted.servers]
+    mine = within(to_measure(store, findings), wanted)
     bench = Bench(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
-    for dbms in sorted({suspect.dbms for suspect in found}):
+    asked = sorted({suspect.dbms for suspect in mine})
+    for dbms in asked:
         bench.catalogue.discover(dbms)
-        known = {release.version for release in runnable(bench, dbms)}
-        for suspect in [one for one in found if one.dbms == dbms and not {one.previous, one.release} <= known]:
-            typer.echo(f"{suspect}: one of the two can no longer be had, so it is not measured again", err=True)
-            found.remove(suspect)
+    found, lost = to_be_had(mine, {dbms: runnable(bench, dbms) for dbms in asked})
+    for sentence in lost:
+        typer.echo(sentence, err=True)
     rows = suspect_rows(bench, wanted, found)
     emit(json_text(rows), out)
     if github_output:

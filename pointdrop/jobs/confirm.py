@@ -66,7 +66,7 @@ class Suspect:
         return cls(**found.groupdict())
 
 
-def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset(), most: int = MOST_SUSPECTS) -> list[Suspect]:
+def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list[Suspect]:
     """What to measure again, the largest changes first, each once; findings that are settled are left out, unless
     somebody asked for their key, that of the issue or that of the finding.
 
@@ -95,7 +95,26 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset(), most: i
                 finding.release,
             )
             size[suspect] = max(size.get(suspect, 0.0), abs(move.change_pct))
-    return sorted(size, key=lambda suspect: (-size[suspect], suspect))[:most]
+    return sorted(size, key=lambda suspect: (-size[suspect], suspect))
+
+
+def within(wanted: Iterable[Suspect], plan: Plan) -> list[Suspect]:
+    """Those that `plan` measures, in order: a history holds besides what other plans measured and others published."""
+    return [one for one in wanted if one.server in plan.servers and _of_plan(one, plan)]
+
+
+def to_be_had(
+    wanted: Iterable[Suspect], known: Mapping[str, Iterable[Release]], most: int = MOST_SUSPECTS
+) -> tuple[list[Suspect], list[str]]:
+    """The first `most` of those whose two releases are known, and a sentence about each that has not both."""
+    versions = {dbms: {release.version for release in releases} for dbms, releases in known.items()}
+    found, lost = [], []
+    for one in wanted:
+        if {one.previous, one.release} <= versions.get(one.dbms, set()):
+            found.append(one)
+        else:
+            lost.append(f"{one}: one of the two can no longer be had, so it is not measured again")
+    return found[:most], lost
 
 
 def keys_of(finding: Finding) -> set[str]:
@@ -153,9 +172,16 @@ def _between(suspect: Suspect, known: Mapping[str, Release]) -> list[Release]:
     return spread(inside, MOST_BETWEEN)
 
 
-def _measure(suspect: Suspect, plan: Plan) -> Measure:
+def _of_plan(suspect: Suspect, plan: Plan) -> Measure | None:
+    """How `plan` measures it."""
     for measure in plan.measure:
         same = (measure.dbms, measure.benchmark, measure.lane) == (suspect.dbms, suspect.benchmark, suspect.lane)
         if same and suspect.config in measure.configs:
-            return measure.model_copy(update={"blocks": CONFIRM_BLOCKS[suspect.lane], "backfill": None})
+            return measure
+    return None
+
+
+def _measure(suspect: Suspect, plan: Plan) -> Measure:
+    if measure := _of_plan(suspect, plan):
+        return measure.model_copy(update={"blocks": CONFIRM_BLOCKS[suspect.lane], "backfill": None})
     raise BadSettings(f"{suspect}: the plan {plan.name} measures no such thing, so it cannot be confirmed with it")

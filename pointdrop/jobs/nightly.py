@@ -17,7 +17,7 @@ from alerts import sync
 from alerts.errors import TrackerError
 from alerts.trackers import Tracker
 from history.model import Finding
-from pointdrop.jobs.confirm import confirmations
+from pointdrop.jobs.confirm import confirmations, to_be_had, within
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measurable import measurable
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
@@ -91,8 +91,10 @@ def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]
 
 def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Measured, began: float) -> list[Finding]:
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
-    here = [one for one in to_measure(bench.store, findings) if one.server == night.server]
-    known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in here}}
+    mine = [one for one in within(to_measure(bench.store, findings), night.plan) if one.server == night.server]
+    known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in mine}}
+    here, lost = to_be_had(mine, known)
+    measured.warnings += lost
     work = confirmations(here, night.plan, known)
     if not work:
         return findings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
 from pointdrop.cli.main import app
-from pointdrop.jobs.confirm import Suspect, confirmations, suspects
+from pointdrop.jobs.confirm import MOST_SUSPECTS, Suspect, confirmations, suspects, to_be_had, within
 from pointdrop.jobs.requests import answered, result_of
 from runners.errors import BadSettings
 from runners.settings import Measure, Plan
@@ -113,6 +113,20 @@ def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
 def test_a_suspect_that_cannot_be_measured_is_refused_with_a_reason(text: str, message: str) -> None:
     with pytest.raises(BadSettings, match=message):
         confirmations([Suspect.parse(text)], PLAN, KNOWN)
+
+
+def test_what_a_plan_cannot_measure_takes_no_place_and_stops_no_night() -> None:
+    published = [
+        finding("provisional", 1 + n % 8, move("qps", -50 - n, server="elsewhere", config=f"c{n}"))
+        for n in range(MOST_SUSPECTS)
+    ]
+    other_plan = finding("provisional", 4, move("qps", -40, config="of-another-plan"))
+    gone = finding("provisional", 9, move("qps", -30))  # 17.9 is not to be had any more
+    real = finding("provisional", 5, move("qps", -3))
+    found, lost = to_be_had(within(suspects([*published, other_plan, gone, real]), PLAN), KNOWN)
+    assert [str(one) for one in found] == ["small/postgres/default/sysbench/time/17.4..17.5"]
+    assert [sentence.split(":")[0] for sentence in lost] == ["small/postgres/default/sysbench/time/17.8..17.9"]
+    assert len(confirmations(found, PLAN, KNOWN)) == 1
 
 
 def measured(key: SeriesKey, **blocks: str) -> Series:
