@@ -7,7 +7,11 @@ build that no unit makes any more are removed (other files in the folder are lef
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,8 +48,27 @@ class BuildReport:
 
 
 def build(store: Store, out: Path, settings: ReportSettings | None = None, *, dry_run: bool = False) -> BuildReport:
-    """Write the site of `store` into the folder `out`; with `dry_run` only count what would be written."""
-    return write_site(read(store), out, settings or ReportSettings(), dry_run=dry_run)
+    """Write the site of `store` into the folder `out`; with `dry_run` only count what would be written.
+
+    Two builds of one folder, as of a night and of `serve`, go one after the other, each with the history of its turn.
+    """
+    settings = settings or ReportSettings()
+    if dry_run:
+        return write_site(read(store), out, settings, dry_run=True)
+    with _turn(out):
+        return write_site(read(store), out, settings)
+
+
+@contextmanager
+def _turn(out: Path) -> Iterator[None]:
+    """Held by one process at a time; a process that dies gives it back."""
+    out.mkdir(parents=True, exist_ok=True)
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings, *, dry_run: bool = False) -> BuildReport:
@@ -61,6 +84,9 @@ def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings, *, dry_r
         elif dry_run:
             report.written += len(unit.paths)
         else:
+            if not report.written:
+                # A build that ends before its own manifest is written must not leave its pages to an older one.
+                _write(out / MANIFEST, json.dumps({"code": "", "files": _listed(out)}), MANIFEST)
             for path, text in unit.make().items():
                 report.written += _write(out / path, text, path)
     gone = sorted(set(_listed(out)) - set(files))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
+import os
 import random
 import re
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -27,7 +30,7 @@ from reports.feed import feed
 from reports.numerals import grouped, signed_pct
 from reports.pages.brief import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
-from reports.snapshot import Snapshot, finding_order
+from reports.snapshot import Snapshot, finding_order, read
 
 from .conftest import START, Writer, copy, readings
 
@@ -127,6 +130,45 @@ def test_a_damaged_manifest_only_costs_a_full_build(store: Store, site: Path, se
     (site / ".pointdrop-site.json").write_text("{", encoding="utf-8")
     assert build(store, site, settings).unchanged == 0
     assert files(site) == before
+
+
+def test_pages_of_a_build_that_was_stopped_are_not_taken_for_those_of_an_earlier_one(
+    store: Store, site: Path, settings: ReportSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files(site)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("reports.units.noise_files", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            build(store, site, replace(settings, title="Another"))
+    assert files(site)["index.html"] != before["index.html"]
+    build(store, site, settings)
+    assert files(site) == before
+
+
+def test_two_builds_of_one_folder_go_one_after_the_other(
+    store: Store, site: Path, settings: ReportSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = []
+
+    def looked(of: Store) -> Snapshot:
+        folder = os.open(site, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.append(True)
+        finally:
+            os.close(folder)
+        return read(of)
+
+    monkeypatch.setattr("reports.site.read", looked)
+    build(store, site, settings)
+    assert held == [True]  # nobody else could begin while this one reads and writes
+    build(store, site, settings)
+    assert held == [True, True]  # and it was given back
 
 
 def test_a_manifest_cannot_delete_outside_the_site(store: Store, site: Path, settings: ReportSettings) -> None:
