@@ -218,7 +218,8 @@ def _check_links(tree: Path, prefix: Path, log: Path) -> None:
             target = inside / target.relative_to(prefix)
         end = Path(os.path.realpath(path.parent / target))
         if not (end.is_relative_to(inside) or end.is_relative_to(prefix)):
-            raise BuildFailed(f"the build installed {path.relative_to(inside)}, a link that leads out; the log is {log}")
+            name = path.relative_to(inside)
+            raise BuildFailed(f"the build installed {name}, a link that leads out of its directory; the log is {log}")
 
 
 def _take_back(tree: Path) -> None:
