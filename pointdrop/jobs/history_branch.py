@@ -87,21 +87,24 @@ class HistoryBranch:
     # --- git ---
 
     def _git(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            ("git", *IDENTITY, *arguments),
-            cwd=self.folder,
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                ("git", *IDENTITY, *arguments),
+                cwd=self.folder,
+                env=self._environment(),
+                capture_output=True,
+                text=True,
+                timeout=GIT_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GitFailed(f"git {arguments[0]} on {self.repository}: no end after {GIT_TIMEOUT_S} s") from error
         if check and done.returncode:
             raise GitFailed(f"git {arguments[0]} on {self.repository}: {done.stderr.strip() or done.stdout.strip()}")
         return done
 
     def _environment(self) -> dict[str, str]:
-        environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+        environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}  # what git says is read below
         if self._token and self.repository.startswith("https://"):
             secret = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
             environment |= {
@@ -123,6 +126,11 @@ class HistoryBranch:
             self._git("clean", "-qdfx")
         elif "couldn't find remote ref" not in fetched.stderr:
             raise GitFailed(f"git fetch from {self.repository}: {fetched.stderr.strip()}")
+        else:
+            # What the folder holds is of another repository or branch, or was committed and never pushed.
+            self._git("update-ref", "-d", "HEAD")
+            self._git("read-tree", "--empty")
+            self._git("clean", "-qdfx")
 
     # --- both ways ---
 
@@ -155,7 +163,7 @@ class HistoryBranch:
         if done.returncode == 0:
             return
         lost = ("[rejected]", "non-fast-forward", "fetch first", "cannot lock ref", "[remote rejected]")
-        if any(word in done.stderr for word in lost):
+        if any(word in done.stderr for word in lost) and "declined" not in done.stderr:  # by a hook, or a protection
             raise BranchMoved(f"others pushed to {self.branch} {ATTEMPTS} times in a row; run the same command again")
         raise GitFailed(f"git push to {self.repository}: {done.stderr.strip()}")
 
@@ -179,7 +187,8 @@ class HistoryBranch:
         """Files as the store would have them; how many changed."""
         files: dict[Path, list[str]] = {}
         for session in store.sessions():
-            files[self._session_file(session)] = list(_session_lines(store, session))
+            # two ids may make one name: letters that no file name should have, and its length
+            files.setdefault(self._session_file(session), [HEADER]).extend(_session_lines(store, session))
         for reading in store.readings():
             month = files.setdefault(self.folder / "readings" / f"{reading.at:%Y-%m}.jsonl", [HEADER])
             month.append(line_of_record(reading))
@@ -204,7 +213,6 @@ class HistoryBranch:
 
 
 def _session_lines(store: Store, session: Session) -> Iterable[str]:
-    yield HEADER
     yield line_of_record(session)
     for run in sorted(store.runs(session.id), key=lambda run: run.id):
         yield line_of_record(run)

@@ -12,7 +12,7 @@ import pytest
 from history.errors import InvalidRecord
 from history.model import Block, FindingEvent, Fingerprint, IssueLink, Measurement, Reading, Release, Run, Session
 from history.store import Store
-from pointdrop.jobs.history_branch import BRANCH, HistoryBranch, repository_of
+from pointdrop.jobs.history_branch import BRANCH, GitFailed, HistoryBranch, repository_of
 
 START = datetime(2026, 11, 21, 2, 17, tzinfo=UTC)
 
@@ -132,6 +132,52 @@ def test_a_session_that_goes_on_later_keeps_its_file(tmp_path: Path, remote: str
 def test_a_branch_that_is_not_there_yet_is_an_empty_history(tmp_path: Path, remote: str) -> None:
     with store_at(tmp_path / "a.db") as store:
         assert HistoryBranch(remote, tmp_path / "a").pull(store).imported == {}
+
+
+def test_a_new_repository_gets_all_of_it_and_nothing_comes_out_of_an_empty_one(tmp_path: Path, remote: str) -> None:
+    empty = tmp_path / "new.git"
+    subprocess.run(("git", "init", "--quiet", "--bare", empty), check=True)
+    with store_at(tmp_path / "a.db") as one, store_at(tmp_path / "b.db") as other:
+        add_night(one, "night")
+        HistoryBranch(remote, tmp_path / "a").push(one)
+        assert HistoryBranch(str(empty), tmp_path / "a").pull(other).imported == {}
+        assert HistoryBranch(str(empty), tmp_path / "a").push(one).commit  # the same folder, as the command has it
+        HistoryBranch(str(empty), tmp_path / "b").pull(other)
+        assert contents(other) == contents(one)
+
+
+def test_what_was_committed_and_not_pushed_is_pushed_the_next_time(
+    tmp_path: Path, remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store_at(tmp_path / "a.db") as one:
+        add_night(one, "night")
+        branch = HistoryBranch(remote, tmp_path / "a")
+        with monkeypatch.context() as patch:
+            patch.setattr(branch, "_push", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                branch.push(one)
+        assert branch.push(one).commit
+
+
+def test_sessions_whose_ids_make_one_file_name_are_both_kept(tmp_path: Path, remote: str) -> None:
+    names = ["host/night", "host_night", "x" * 130 + "time", "x" * 130 + "instructions"]
+    with store_at(tmp_path / "a.db") as one, store_at(tmp_path / "b.db") as other:
+        for day, name in enumerate(names):
+            add_night(one, name, day=day)
+        HistoryBranch(remote, tmp_path / "a").push(one)
+        HistoryBranch(remote, tmp_path / "b").pull(other)
+        assert sorted(session.id for session in other.sessions()) == sorted(names)
+
+
+def test_a_push_that_a_hook_declines_is_told_in_its_words_and_not_tried_again(tmp_path: Path, remote: str) -> None:
+    hook = Path(remote) / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho run >> ran\necho the branch is protected >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with store_at(tmp_path / "a.db") as one:
+        add_night(one, "night")
+        with pytest.raises(GitFailed, match="the branch is protected"):
+            HistoryBranch(remote, tmp_path / "a").push(one)
+    assert (Path(remote) / "ran").read_text() == "run\n"
 
 
 def test_a_damaged_file_is_named_and_nothing_of_it_is_taken(tmp_path: Path, remote: str) -> None:
