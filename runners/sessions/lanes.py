@@ -20,6 +20,7 @@ from runners.settings import Profile, Scale, Test
 from runners.sysbench import Report, Second, count_command, parse_report, run_command, run_sysbench
 
 GB = 1e9
+MS = 1e3
 #: The last reading is taken this long before a test ends, while the server's sessions still exist.
 LAST_READING_BEFORE_END_S = 0.05
 #: Seconds a test may take beyond its duration: connecting, preparing statements, and a server that stalls.
@@ -78,6 +79,19 @@ def operations_of(test: Test, statements: int, events: int, scale: Scale) -> flo
     return float(statements)
 
 
+def rate_of(test: Test, report: Report, scale: Scale) -> float:
+    """Operations a second.
+
+    A scan can be as long as the warm-up, and a test be a handful of them. The one that began in the warm-up would count
+    whole against the part of it that came after, and sysbench prints the rate with two decimals, so 0.09. So scans are
+    divided by the time they took themselves.
+    """
+    operations = operations_of(test, report.queries, report.events, scale)
+    if test.rows_per_operation:
+        return operations / (report.latency_sum_ms / MS / scale.threads)
+    return operations / report.seconds_measured
+
+
 @dataclass
 class TimeLane:
     """A test for a number of seconds, with meters read on sysbench's own seconds."""
@@ -128,7 +142,7 @@ class TimeLane:
         self, engine: Engine, test: Test, report: Report, readings: list[Reading], events: dict[str, float]
     ) -> TestResult:
         operations = operations_of(test, report.queries, report.events, self.scale)
-        rate = operations / report.seconds_measured
+        rate = rate_of(test, report, self.scale)
         values = {"qps": rate}
         result = TestResult(seconds=float(test_seconds(test, self.profile)))
         if len(readings) >= 2:

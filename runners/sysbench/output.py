@@ -67,6 +67,8 @@ class Report:
     latency_avg_ms: float
     latency_max_ms: float
     latency_p99_ms: float
+    latency_sum_ms: float
+    """Of all events that ended, each from its own begin, over all threads."""
     seconds: tuple[Second, ...]
     histogram: tuple[tuple[float, int], ...]
     """(upper value in ms, count), by value."""
@@ -114,6 +116,7 @@ def parse_report(text: str) -> Report:
         latency_avg_ms=_number(last, "avg"),
         latency_max_ms=_number(last, "max"),
         latency_p99_ms=_number(last, r"\d+th percentile"),
+        latency_sum_ms=_number(last, "sum"),
         seconds=tuple(second for line in text.splitlines() if (second := parse_second(line))),
         histogram=tuple(sorted(merged.items())),
         counted=CountedWindow(*(int(number) for number in counted.groups())) if counted else None,
