@@ -95,6 +95,13 @@ class _Tree:
     def glob(self, pattern: str) -> list[Path]:
         return sorted(self.root.glob(pattern))
 
+    def texts(self, pattern: str) -> list[str]:
+        """What the files hold that can be read: a sensor that sleeps, or a CPU that is off, gives an error."""
+        return [text for path in self.glob(pattern) if (text := self.text(str(path.relative_to(self.root))))]
+
+    def numbers(self, pattern: str) -> list[int]:
+        return [int(text) for text in self.texts(pattern) if re.fullmatch(r"-?\d+", text)]
+
 
 def _turbo(tree: _Tree) -> bool | None:
     no_turbo = tree.number("sys/devices/system/cpu/intel_pstate/no_turbo")
@@ -204,17 +211,15 @@ def probe(state: Path, root: Path = Path("/"), window_s: float = STEAL_WINDOW_S)
     tree = _Tree(root)
     memory = _memory(tree)
     steal, busy = _load(tree, window_s)
-    temperatures = [int(t) for p in tree.glob("sys/class/thermal/thermal_zone*/temp") if (t := p.read_text().strip())]
-    throttles = [int(p.read_text()) for p in tree.glob("sys/devices/system/cpu/cpu*/thermal_throttle/*_count")]
+    temperatures = tree.numbers("sys/class/thermal/thermal_zone*/temp")
+    throttles = tree.numbers("sys/devices/system/cpu/cpu*/thermal_throttle/*_count")
     model = re.search(r"^model name\s*:\s*(.+)$", tree.text("proc/cpuinfo") or "", re.MULTILINE)
     existing = next(parent for parent in (state, *state.parents) if parent.exists())
     disk = shutil.disk_usage(existing)
     return Facts(
         cpus=os.cpu_count(),
         cpu_model=model.group(1) if model else None,
-        governors=tuple(
-            sorted({p.read_text().strip() for p in tree.glob("sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")})
-        ),
+        governors=tuple(sorted(set(tree.texts("sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")))),
         turbo=_turbo(tree),
         smt=tree.text("sys/devices/system/cpu/smt/control"),
         thp=tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),

@@ -54,6 +54,21 @@ def test_a_tree_is_read_into_facts(tree: Path, tmp_path: Path) -> None:
     assert found["aslr"] == "ok"
 
 
+def test_a_file_that_gives_an_error_is_a_fact_that_is_not_told(tree: Path, tmp_path: Path) -> None:
+    """As the sensor of a wireless card that is off does (ENODATA), and the governor of a CPU that is off (EBUSY)."""
+    write(tree, "sys/class/thermal/thermal_zone0/temp", "45000\n")
+    write(tree, "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n")
+    for path in (
+        "sys/class/thermal/thermal_zone1/temp",
+        "sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count",
+        "sys/devices/system/cpu/cpu2/cpufreq/scaling_governor",
+    ):
+        (tree / path).mkdir(parents=True)  # reading a folder is an error, too
+    facts = probe(tmp_path, tree, window_s=0)
+    assert (facts.temperature_c, facts.throttle_events) == (45.0, 3)
+    assert facts.governors == ("performance", "powersave")
+
+
 def test_what_the_machine_does_not_tell_is_unknown_and_never_a_pass(tmp_path: Path) -> None:
     empty = tmp_path / "nothing"
     empty.mkdir()
