@@ -53,7 +53,7 @@ def bench(
         Path | None, typer.Option(help="With --list: append `work` and `some` to this file of a workflow step.")
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
-    budget_minutes: Annotated[float | None, typer.Option(help="Begin no block that would end later.")] = None,
+    budget_minutes: Annotated[float | None, typer.Option(min=0, help="Begin no block that would end later.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
     ] = False,
@@ -81,6 +81,11 @@ def bench(
     foreign = [name for name in servers if name not in wanted.servers]
     if foreign:
         raise BadSettings(f"the plan {wanted.name} is for {', '.join(wanted.servers)}, not {', '.join(foreign)}")
+    of_plan = dict.fromkeys(measure.dbms for measure in wanted.measure)
+    if foreign := [name for name in _names(dbms) if name not in of_plan]:
+        raise BadSettings(f"the plan {wanted.name} measures {', '.join(of_plan)}, not {', '.join(foreign)}")
+    if sum(map(bool, (listing, releases, confirm))) > 1:
+        raise BadSettings("--list, --releases and --confirm each say what there is to measure; take one of them")
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
         run = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say, *_keepers(out))
@@ -90,11 +95,19 @@ def bench(
         if len(servers) != 1:
             raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
         work = _work(run, wanted, servers[0], _names(dbms), _names(releases), _names(confirm))
-        budget = budget_minutes or wanted.budget_minutes
+        budget = wanted.budget_minutes if budget_minutes is None else budget_minutes
+        found = {release.version for one in work for release in one.candidates}
+        lost = [name for name in _names(releases) if name not in found]
         if dry_run:
             print_forecast(forecast(run, wanted, servers[0], work, budget), "text")
+            for name in lost:
+                typer.echo(_not_known(name), err=True)
             return
-        _measure(run, wanted, servers[0], work, budget)
+        _measure(run, wanted, servers[0], work, budget, [_not_known(name) for name in lost])
+
+
+def _not_known(version: str) -> str:
+    return f"{version}: no final release of that name can be measured here; see: pointdrop releases list"
 
 
 def _names(text: str) -> list[str]:
@@ -119,11 +132,14 @@ def _keepers(out: Path | None) -> tuple[Any, Any]:
 def _work(run: Bench, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]) -> list[Work]:
     from pointdrop.jobs.confirm import Suspect, confirmations
     from pointdrop.jobs.measuring import named, planned, runnable
+    from runners.errors import BadSettings
 
     if not (releases or confirm):
         return planned(run, plan, server, dbms)
     suspects = [Suspect.parse(text) for text in confirm]
     here = [suspect for suspect in suspects if suspect.server == server and suspect.dbms in (dbms or [suspect.dbms])]
+    if suspects and not here:
+        raise BadSettings(f"none of the suspects is of {' '.join((server, *dbms))}")
     wanted = {suspect.dbms for suspect in here} or set(dbms) or {measure.dbms for measure in plan.measure}
     for name in sorted(wanted):
         run.catalogue.discover(name)
@@ -132,10 +148,13 @@ def _work(run: Bench, plan: Plan, server: str, dbms: list[str], releases: list[s
     return confirmations(here, plan, {name: runnable(run, name) for name in wanted})
 
 
-def _measure(run: Bench, plan: Plan, server: str, work: list[Work], budget_minutes: float | None) -> None:
+def _measure(
+    run: Bench, plan: Plan, server: str, work: list[Work], budget_minutes: float | None, lost: list[str]
+) -> None:
     from pointdrop.jobs.measuring import measure_all
 
     measured = measure_all(run, plan, server, work, budget_minutes=budget_minutes)
+    measured.incomplete[:0] = lost
     names = ", ".join(measured.releases) or "nothing"
     typer.echo(f"measured {names}: {measured.done} blocks, {measured.noisy} noisy, {measured.failed} failed")
     for reason in (*measured.incomplete, *run.catalogue.warnings):

@@ -79,7 +79,7 @@ def nightly(
 
 
 def _server(plan: Plan, named: str) -> str:
-    if named or len(plan.servers) == 1:
+    if named in plan.servers or (not named and len(plan.servers) == 1):
         return named or plan.servers[0]
     raise typer.BadParameter(
         f"the plan {plan.name} is for {', '.join(plan.servers)}; say which of them this machine is",

@@ -279,3 +279,40 @@ def test_what_is_left_is_told_with_config_and_benchmark() -> None:
     (release,) = releases("postgres")[:1]
     one = Work(Measure(dbms="postgres", profile="quick"), "x", "17", (release,), release)
     assert left_out([one], 60) == "left for the next night, since 60 minutes do not hold it: postgres 17 sysbench x"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("bench", "--dbms", "postgres,mysq"), "measures postgres, not mysq"),
+        (
+            ("bench", "--releases", "17.4", "--confirm", "local/postgres/default/sysbench/time/17.4..17.5"),
+            "one of them",
+        ),
+        (("bench", "--list", "--releases", "17.4"), "one of them"),
+        (("bench", "--confirm", "small/postgres/default/sysbench/time/17.4..17.5"), "none of the suspects is of local"),
+        (("nightly", "--server", "small"), "the plan local is for local"),
+    ],
+)
+def test_what_the_plan_does_not_have_is_refused(tmp_path: Path, asked: tuple[str, ...], said: str) -> None:
+    code, told = _told(tmp_path, *asked, "--dry-run")
+    assert said in " ".join(told.replace("│", " ").split())
+    assert code == 2
+
+
+def test_releases_that_are_named_and_not_known_are_not_done(tmp_path: Path) -> None:
+    code, told = _told(tmp_path, "bench", "--releases", "99.9")
+    assert (code, "not done: 99.9: no final release" in told) == (4, True)
+
+
+def test_a_budget_of_nothing_begins_nothing(tmp_path: Path) -> None:
+    code, told = _told(tmp_path, "bench", "--releases", "17.4", "--budget-minutes", "0", "--dry-run")
+    assert (code, "0 of them in what this night begins" in told) == (0, True)
+
+
+def _told(tmp_path: Path, *words: str) -> tuple[int, str]:
+    """The exit code that `pointdrop` would have, and everything it would say."""
+    environment = {"POINTDROP_STATE": str(tmp_path), "POINTDROP_HISTORY": ""}
+    result = CliRunner().invoke(app, [*words, "--offline"], env=environment)
+    failed = result.exception if isinstance(result.exception, BadSettings) else None
+    return (failed.exit_code if failed else result.exit_code), f"{result.output} {failed or ''}"
