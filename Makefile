@@ -33,7 +33,7 @@ lint: setup-test ## ruff, mypy, the dependency rule
 	@$(BIN)/lint-imports
 
 test: lint ## lint and every test, end-to-end tests on real servers included
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 bench: setup-test ## the benchmarks, with the peers beside ours
 	@.ci/virtualenv .venv-otava requirements/otava.txt $(PYTHON)

@@ -1,4 +1,4 @@
-"""What tests of every room share: where downloads are kept between runs."""
+"""What tests of every room share: where downloads are kept between runs, and that long files are begun first."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["TMPDIR"] = tempfile.tempdir = str(own)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with end-to-end tests come first, so that no worker is left with a long one when the others are done."""
+    long = {item.path for item in items if item.get_closest_marker("e2e")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")
