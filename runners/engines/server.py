@@ -160,7 +160,10 @@ class Server:
         return [main.pid, *(child.pid for child in main.children(recursive=True))]
 
     def stop(self, how: signal.Signals, deadline_s: float) -> tuple[str, ...]:
-        """Ask the server to stop and wait; past the deadline kill it. Returns warnings. Stopping twice is fine."""
+        """Ask the server to stop and wait; past the deadline kill it. Stopping twice is fine.
+
+        Returns warnings: that it was killed, or crashed as it stopped. Its data is then not as a clean stop leaves it.
+        """
         warnings: tuple[str, ...] = ()
         process = self._running()
         if process is not None:
@@ -171,6 +174,8 @@ class Server:
                 process.wait(deadline_s)
             except subprocess.TimeoutExpired:
                 warnings = (f"{self.name} was killed: it did not stop within {deadline_s:.0f} s",)
+            if crashed(process.poll(), how):
+                warnings = (f"{self.name} crashed as it stopped ({process.returncode}):\n{self.log_tail()}",)
         self.kill()
         return warnings
 
@@ -225,6 +230,16 @@ class Server:
             **extra,
             MARKER: self.record.id,
         }
+
+
+def crashed(status: int | None, asked: signal.Signals) -> bool:
+    """Whether this is how a process ends by a signal that it was not asked to end by; a sandbox adds 128 to it.
+
+    >>> [crashed(status, signal.SIGTERM) for status in (None, 0, 1, -15, 143, -11, 134)]
+    [False, False, False, False, False, True, True]
+    """
+    number = 0 if status is None else -status if status < 0 else status - 128
+    return number > 0 and number != asked
 
 
 def _tail(text: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from history.model import StatementPlan
-from runners.engines import Engine
+from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
 from runners.settings import Scale, Test
@@ -109,7 +109,8 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
         engine.start(wrapper=())
         engine.wait_ready()
         plans = _load(engine, recipe, recipe.scale, tests) if recipe.scale else {}
-        engine.stop()
+        if warnings := engine.stop():
+            raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
         rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
         temporary = target / "prepared.json.new"

@@ -271,6 +271,18 @@ def test_shared_memory_of_a_killed_server_is_removed(place: Path) -> None:
         shared.unlink(missing_ok=True)
 
 
+@pytest.mark.parametrize(("act", "told"), [("exit 0", ""), ("kill -SEGV $$", "crashed as it stopped")])
+def test_a_crash_as_the_server_stops_is_told(place: Path, act: str, told: str) -> None:
+    account = server_account()
+    account.own(place / "server")
+    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server.start(["bash", "-c", f"trap '{act}' TERM; echo ready; while :; do sleep 0.05; done"], {})
+    eventually(lambda: "ready" in server.log_tail(), "it takes the signal")
+    warnings = server.stop(signal.SIGTERM, 30)
+    assert [told in warning for warning in warnings] == [True] * bool(told)
+    assert server.stop(signal.SIGTERM, 30) == (), "stopping twice is fine"
+
+
 def test_strangers_are_not_touched(place: Path) -> None:
     """Another process in the same directory under the same account, and one whose pid a stale record names."""
     account = server_account()

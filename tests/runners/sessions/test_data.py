@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.engines import Engine, EngineError
 from runners.engines.mariadb import MariaDB
 from runners.engines.postgres import Postgres
 from runners.sessions import data
@@ -42,3 +43,40 @@ def test_code_of_another_engine_does_not_matter(monkeypatch: pytest.MonkeyPatch)
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n" if path.name == "mariadb.py" else b""))
     assert data.code_digest(Postgres) == before
+
+
+class Stopping(Engine):
+    """An engine whose server does nothing but stop, in one way or another."""
+
+    def __init__(self, warnings: tuple[str, ...]) -> None:
+        self.warnings = warnings
+        self.saved = False
+
+    def __getattribute__(self, name: str) -> object:
+        if name in ("initialise", "start", "wait_ready"):
+            return lambda *_, **__: None
+        return object.__getattribute__(self, name)
+
+    def stop(self, deadline_s: float = 0.0) -> tuple[str, ...]:
+        return self.warnings
+
+    def save(self, target: Path) -> None:
+        target.mkdir(parents=True)
+        self.saved = True
+
+
+@pytest.mark.parametrize("warnings", [(), ("it was killed: it did not stop within 120 s",)])
+def test_data_of_a_server_that_did_not_stop_cleanly_is_not_kept(
+    warnings: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "prepared_key", lambda engine, recipe: "key")
+    monkeypatch.setattr(Stopping, "__abstractmethods__", frozenset())
+    engine = Stopping(warnings)  # type: ignore[abstract] # which it no longer is
+    recipe = data.Recipe(None)
+    if not warnings:
+        assert not data.prepare(engine, recipe, (), tmp_path, needed=0).reused
+        assert data.prepare(engine, recipe, (), tmp_path, needed=0).reused
+        return
+    with pytest.raises(EngineError, match="did not stop"):
+        data.prepare(engine, recipe, (), tmp_path, needed=0)
+    assert not engine.saved
