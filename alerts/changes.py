@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -45,9 +46,9 @@ class Change(Row):
     draft: Draft | None = None
     title: str | None = None
     body: str | None = None
-    reopen: bool = False
     comment: tuple[str, str] | None = None
     """Event and body."""
+    reopen: bool = False
     close: CloseReason | None = None
     labels: frozenset[str] = frozenset()
     events: tuple[Step, ...] = ()
@@ -77,6 +78,8 @@ class World(NamedTuple):
     """Measured releases by (dbms, line), in order."""
     renamed: Mapping[str, str]
     """Keys of findings that an older key's issue answers for."""
+    half_done: Mapping[str, str] = MappingProxyType({})
+    """Of issues that are open or closed against the history: what our newest comment about that said (its event)."""
     unmeasurable: frozenset[str] = frozenset()
     """Keys of subjects that nothing configured here can measure again."""
 

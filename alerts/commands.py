@@ -17,9 +17,11 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from alerts.changes import DIGEST, ENVIRONMENT
 from alerts.lifecycle import OPEN, State, next_state
 from alerts.standing import BISECT, RERUN, Standing
 from alerts.trackers import WRITERS, Reaction
+from alerts.words import count
 
 Name = Literal["ack", "snooze", "not-a-bug", "rerun", "bisect", "status"]
 NAMES: tuple[Name, ...] = ("ack", "snooze", "not-a-bug", "rerun", "bisect", "status")
@@ -32,6 +34,9 @@ BISECT_ANSWER = (
     "The next night measures both sides again and, where instructions are counted, releases between them. Then a "
     "comment here says what is left, and how to go on with commits."
 )
+
+NO_BOUNDARY = "This issue is about no boundary of its own; /{name} is for the issue of one."
+NOT_FOUND = "The newest detection does not find this boundary; when it is found again, /{name} can be given again."
 
 NOT_HERE = (
     "Nothing that is configured here can measure this again; the end of the issue says what shows it on a machine of "
@@ -111,7 +116,8 @@ def _own_lines(comment: str) -> list[str]:
 def answer(
     command: Command, standing: Standing, permission: str, *, newest: str, summary: str, measurable: bool = True
 ) -> Answer:
-    """What to do for `command`. `newest` is the newest measured release, `summary` the state in words; `measurable`,
+    """What to do for `command`. `newest` is the newest measured release, empty where the newest detection does not name
+    the issue's boundary; `summary` the state in words; `measurable`,
     whether anything configured here can measure it again.
     """
     if permission not in WRITERS:
@@ -121,10 +127,11 @@ def answer(
             return Answer("+1", summary)
         case "rerun" | "bisect" if standing.state not in OPEN and standing.state is not State.CLOSED:
             return Answer("confused", f"This is {standing.state.value}; there is nothing to measure.")
+        case "rerun" | "bisect" | "snooze" if not newest:
+            why = NO_BOUNDARY if standing.key.startswith((DIGEST, ENVIRONMENT)) else NOT_FOUND
+            return Answer("confused", why.format(name=command.name))
         case "rerun" | "bisect" if not measurable:
             return Answer("confused", NOT_HERE)
-        case "snooze" if not newest:
-            return Answer("confused", "This issue is about no line of releases; it cannot be snoozed.")
         case "rerun":
             return Answer(
                 "+1",
@@ -138,7 +145,7 @@ def answer(
         return Answer("confused", f"This is {standing.state.value}; /{command.name} changes nothing.")
     text = {
         "ack": "Acknowledged: the text is kept current, and nothing more is said before a release gives it back.",
-        "snooze": f"Silent for {command.releases} more releases after {newest}.",
+        "snooze": f"Silent for {count(command.releases, 'more release')} after {newest}.",
         "not-a-bug": "Closed as no bug. Another changepoint will have its own issue.",
     }[command.name]
     return Answer("+1", text, event, closes=command.name == "not-a-bug")

@@ -13,6 +13,7 @@ from alerts.settings import Text
 from alerts.words import PRIMARY, headline
 from history.datasets import dataset_of
 from history.model import Finding, Move, Point, Row, Series, SeriesKey
+from history.versions import sort_versions
 
 #: The field's columns, each with the metrics that fill it, best first; the Insert Benchmark's have names and units of
 #: their own and keep them. `o/s` is the rate, whatever is counted.
@@ -121,8 +122,8 @@ def context_of(finding: Finding, series: Iterable[Series], text: Text) -> Contex
         if len(places) < text.tables:
             places.setdefault(_place(move.key))
     kept = [one for one in series if one.key in keys or _place(one.key) in places]
-    order = {point.version: point.position for one in kept for point in one.points}
-    releases = tuple(sorted(order, key=lambda version: order[version]))
+    # Positions differ from server to server on the line of majors.
+    releases = tuple(sort_versions(finding.dbms, {point.version for one in kept for point in one.points}))
     by_key = {one.key: {point.version: level(point) for point in one.points} for one in kept}
     moved = tuple(
         Levels(

@@ -1,8 +1,8 @@
 """Reads comments, carries out their commands and answers: a reaction and one comment each.
 
-Only issues with more comments than were read last time are looked at. A command is answered once: its answer carries
-the comment's id as its event, and so does the event in the history. With a new history, old answers are found in the
-issue: what a command decided is recorded again, what it asked to be done is not done again.
+Only issues with another number of comments than were read last time are looked at. A command is answered once: its
+answer carries the comment's id as its event, and so does the event in the history. With a new history, old answers are
+found in the issue: what a command decided is recorded again, what it asked to be done is not done again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from alerts.notes import comment as comment_of
 from alerts.settings import AlertSettings
 from alerts.standing import BISECT, HEARD, RERUN, Standing
 from alerts.trackers import Comment, Issue, Tracker
+from alerts.words import count
 from history.model import Row
 
 Record = Callable[[str, str, str, dict[str, Any]], None]
@@ -35,19 +36,20 @@ class Heard(Row):
     event: str = ""
 
 
-def hear(world: World, tracker: Tracker, settings: AlertSettings, record: Record) -> list[Heard]:
-    """Carry out new commands in the comments of our issues. TrackerError when the tracker does not answer."""
-    heard: list[Heard] = []
+def hear(world: World, tracker: Tracker, settings: AlertSettings, record: Record, heard: list[Heard]) -> None:
+    """Carry out new commands in the comments of our issues and add them to `heard`, which also holds those before a
+    TrackerError when the tracker does not answer."""
     for key, issue in sorted(world.issues.items()):
         standing = world.standings.get(key)
         # What the history does not know yet is adopted first; its comments are read by the next sync.
-        if standing is None or standing.state in WAITING or issue.comments <= standing.heard:
+        if standing is None or standing.state in WAITING or issue.comments == standing.heard:
             continue
         comments = tracker.comments(issue.number)
         told = {event_of(one.body) for one in comments if one.ours}
         read = len(comments)
         for one in comments:
-            if one.ours or one.id in standing.answered:
+            # With a person's token, what that person says is written by our account as well; ours has a marker.
+            if (one.ours and event_of(one.body)) or one.id in standing.answered:
                 continue
             done = _one(world, key, issue, standing, one, tracker, settings, record, told)
             if done:
@@ -56,8 +58,8 @@ def hear(world: World, tracker: Tracker, settings: AlertSettings, record: Record
                 standing = standing.model_copy(
                     update={"state": next_state(standing.state, done.event) or standing.state}
                 )
-        record(key, HEARD, "pointdrop", {"comments": read})
-    return heard
+        if read != standing.heard:
+            record(key, HEARD, "pointdrop", {"comments": read})
 
 
 def _one(
@@ -120,5 +122,5 @@ def summary_of(standing: Standing, newest: str) -> str:
     if standing.state in SILENT:
         parts.append("silent")
     if standing.missed_on:
-        parts.append(f"not found by the detector on {len(standing.missed_on)} days")
+        parts.append(f"not found by the detector on {count(len(standing.missed_on), 'day')}")
     return ", ".join(parts) + "."

@@ -22,6 +22,7 @@ from alerts.settings import AlertSettings
 from alerts.standing import EDITED, MISSED, SEEN, Standing
 from alerts.subject import Subject
 from alerts.trackers import Issue
+from history.versions import version_key
 
 
 def known_changes(world: World, subject: Subject, standing: Standing, settings: AlertSettings) -> list[Change]:
@@ -34,28 +35,29 @@ def known_changes(world: World, subject: Subject, standing: Standing, settings: 
         return []
     back = world.recoveries.get(key)
     if state in OPEN:
+        if not issue.open and not began(world, standing, "recovered", "withdrawn"):
+            return [closed_by_person(standing, issue)]
         if back and f"recovered:{back.release}" not in standing.kept_open:
             return [_recover(subject, standing, issue, back)]
-        if not issue.open:
-            return [closed_by_person(standing, issue)]
         if subject.finding.tier == "unconfirmed" and "withdrawn:refuted" not in standing.kept_open:
             return [withdraw(standing, issue, "refuted", "a re-measurement did not show it.")]
+        if not issue.open:
+            return [closed_by_person(standing, issue)]
         return _current(world, subject, standing, issue)
-    if issue.open:
-        return [
-            Change(
-                action="record",
-                key=key,
-                number=issue.number,
-                why="a person re-opened it",
-                events=(Step(event="reopened"),),
-            )
-        ]
+    if issue.open and not began(world, standing, "returned"):
+        return [_reopened_by_person(standing, issue)]
     if state is State.RECOVERED and back is None and subject.finding.tier in settings.filing.tiers:
         return [_return(subject, standing, issue, f"{standing.recovered_at} no longer gives it back.")]
     if state is State.WITHDRAWN and subject.finding.tier in settings.filing.tiers and back is None:
         return [_return(subject, standing, issue, "with the results of today the detector finds it again.")]
-    return []
+    return [_reopened_by_person(standing, issue)] if issue.open else []
+
+
+def began(world: World, standing: Standing, *events: str) -> bool:
+    """Whether we, and no person, closed or re-opened an issue: its comment is there and its event is not, since
+    something stopped in between."""
+    said = world.half_done.get(standing.key)
+    return said in [_once(standing, event) for event in events]
 
 
 def _once(standing: Standing, event: str) -> str:
@@ -97,6 +99,16 @@ def _return(subject: Subject, standing: Standing, issue: Issue, reason: str) -> 
         comment=comment(_once(standing, "returned"), "returned", reason=reason),
         events=(Step(event="returned"),),
         carries=carried(subject),
+    )
+
+
+def _reopened_by_person(standing: Standing, issue: Issue) -> Change:
+    return Change(
+        action="record",
+        key=standing.key,
+        number=issue.number,
+        why="a person re-opened it",
+        events=(Step(event="reopened"),),
     )
 
 
@@ -158,10 +170,11 @@ def _releases(world: World, subject: Subject) -> tuple[str, ...]:
 
 
 def _slept_enough(world: World, subject: Subject, standing: Standing) -> bool:
-    releases = _releases(world, subject)
-    since = standing.snoozed.get("from")
-    start = releases.index(since) if since in releases else -1
-    return bool(releases) and len(releases) - 1 - start >= int(standing.snoozed.get("releases", 1))
+    """By version: the release it was snoozed at may be there no more, as `majors` has only the newest of each line."""
+    dbms = subject.finding.dbms
+    since = version_key(dbms, str(standing.snoozed.get("from", "")))
+    more = [version for version in _releases(world, subject) if version_key(dbms, version) > since]
+    return len(more) >= int(standing.snoozed.get("releases", 1))
 
 
 def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
@@ -175,7 +188,7 @@ def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
         place = tuple(key.split("/")[:2])
         if key in found or standing.state not in OPEN or key.startswith((DIGEST, ENVIRONMENT)):
             continue
-        if not issue.open:
+        if not issue.open and not began(world, standing, "recovered", "withdrawn"):
             changes.append(closed_by_person(standing, issue))
         # A line this history does not measure is another history's business.
         elif place in measured and "withdrawn:missed" not in standing.kept_open:

@@ -51,6 +51,8 @@ class State(Enum):
 OPEN = frozenset({State.FILED, State.UPDATED, State.ACKNOWLEDGED, State.SNOOZED, State.RETURNED})
 #: States in which Pointdrop says nothing.
 SILENT = frozenset({State.ACKNOWLEDGED, State.SNOOZED})
+#: States whose issue Pointdrop closed.
+CLOSED_BY_US = frozenset({State.RECOVERED, State.WITHDRAWN})
 #: States before an issue of its own exists.
 WAITING = frozenset({State.NEW, State.CONFIRMED, State.HELD})
 

@@ -24,6 +24,8 @@ _READABLE = "/.:_+"
 
 #: What a person writes below this line is kept when the issue is edited.
 END = "<!-- pointdrop:end; what you write below this line is kept -->"
+#: As a line of its own: the name of a test may be the same words.
+_END = re.compile(rf"^{re.escape(END)}[ \t]*$", re.MULTILINE)
 
 
 def _encode(text: str) -> str:
@@ -68,12 +70,13 @@ def sticky_of(body: str | None) -> str:
 
 def ours(body: str | None) -> str:
     """The part of a body that Pointdrop writes."""
-    return (body or "").replace("\r\n", "\n").partition(END)[0].rstrip()
+    return _END.split((body or "").replace("\r\n", "\n"), maxsplit=1)[0].rstrip()
 
 
 def with_notes(fresh: str, current: str | None) -> str:
     """`fresh` with what people wrote below the end line of `current`."""
-    notes = (current or "").replace("\r\n", "\n").partition(END)[2].strip("\n")
+    _, *below = _END.split((current or "").replace("\r\n", "\n"), maxsplit=1)
+    notes = "".join(below).strip("\n")
     return f"{fresh.rstrip()}\n\n{END}\n" + (f"\n{notes}\n" if notes else "")
 
 

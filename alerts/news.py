@@ -45,7 +45,8 @@ def news(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         said.append(f"Also seen on {' and '.join(servers)}.")
     grown = abs(new["moved"] - old["moved"])
     if grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"]:
-        said.append(f"{new['moved']} tests move now; there were {old['moved']}.")
+        each = ", counted on each server" if max(len(new["servers"]), len(old["servers"])) > 1 else ""
+        said.append(f"{new['moved']} tests move now{each}; there were {old['moved']}.")
     if old["metric"] == new["metric"] and _clearly(old["change_pct"], new["change_pct"]):
         said.append(f"The median change is now {signed(new['change_pct'])}; it was {signed(old['change_pct'])}.")
     return said

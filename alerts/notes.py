@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from alerts.marker import event_marker, marker
@@ -52,11 +53,14 @@ def recovered_comment(event: str, finding: Finding, back: Recovered) -> tuple[st
 
 def digest_draft(key: str, day: str, rows: list[Listed], settings: AlertSettings) -> Draft:
     """The issue that stands for everything over the daily cap."""
-    text = note("digest", rows=rows[:DIGEST_ROWS], day=day, cap=settings.filing.daily_cap)
+
+    def text(shown: list[Listed]) -> Markdown:
+        return note("digest", rows=shown, total=len(rows), day=day, cap=settings.filing.daily_cap)
+
     return Draft(
         key=key,
         title=title(f"{count(len(rows), 'more finding')} of {day}"),
-        body=_body(key, text),
+        body=_body(key, rows, text),
         labels=frozenset({settings.labels.issue, settings.labels.digest}),
     )
 
@@ -65,16 +69,22 @@ def environment_draft(
     key: str, server: str, rows: list[Listed], *, moved: int, lines: int, settings: AlertSettings
 ) -> Draft:
     """The issue that is filed instead when everything on a server moved at once."""
-    text = note("environment", server=server, rows=rows[:DIGEST_ROWS], moved=moved, lines=lines)
+
+    def text(shown: list[Listed]) -> Markdown:
+        return note("environment", server=server, rows=shown, moved=moved, lines=lines)
+
     return Draft(
         key=key,
         title=title(f"{server}: {moved} of {lines} lines got slower at once, look at the machine first"),
-        body=_body(key, text),
+        body=_body(key, rows, text),
         labels=frozenset({settings.labels.issue, settings.labels.environment}),
     )
 
 
-def _body(key: str, text: Markdown) -> str:
-    return within_budget(
-        [Section("marker", Markdown(marker(key)), REQUIRED), Section("text", text, REQUIRED)], BODY_BUDGET
-    )
+def _body(key: str, rows: list[Listed], text: Callable[[list[Listed]], Markdown]) -> str:
+    """The text with as many of the rows as there is room for."""
+    shown = rows[:DIGEST_ROWS]
+    head = Markdown(marker(key))
+    while shown and len(f"{head}\n\n{text(shown)}".encode()) > BODY_BUDGET:
+        shown = shown[: len(shown) * 9 // 10]
+    return within_budget([Section("marker", head, REQUIRED), Section("text", text(shown), REQUIRED)], BODY_BUDGET)

@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 from alerts.changes import DIGEST, ENVIRONMENT, Change, World
 from alerts.context import Context, HasSeries, context_from
 from alerts.errors import IncompleteIssue, IssueGone
-from alerts.lifecycle import WAITING, State
+from alerts.lifecycle import CLOSED_BY_US, OPEN, WAITING, State
+from alerts.marker import event_of
 from alerts.measurable import Measurable, measured_here
 from alerts.notes import comment
 from alerts.recovery import recovery
@@ -70,6 +71,7 @@ def observe(
         if standing(subject.key).where:
             standing(standing(subject.key).where)
     gone = _fetch_missing(store, tracker, found, issues, standings)
+    half_done = _half_done(tracker, issues, standings)
     contexts = {subject.key: context_from(store, subject.finding, settings.text) for subject in found}
     drafts, refused = _drafts(found, contexts, issues, standings, renamed, settings, can)
     back = {
@@ -86,6 +88,7 @@ def observe(
         lines=frozenset((server, dbms, line) for dbms, line, server, _, _ in store.lines()),
         releases=_releases(found, contexts),
         renamed=renamed,
+        half_done=half_done,
         unmeasurable=frozenset(subject.key for subject in found if not measured_here(subject.finding, can)),
     )
     return Observed(world, duplicates, refused, tuple(f"{key}: {error}" for key, error in gone.items()))
@@ -189,6 +192,21 @@ def _fetch_missing(
         if issue.keys[:1] == (key,):
             issues[key] = issue
     return gone
+
+
+def _half_done(tracker: Tracker, issues: dict[str, Issue], standings: dict[str, Standing]) -> dict[str, str]:
+    """By key of each issue that is open or closed against the history: the event of our newest comment about that."""
+    said: dict[str, str] = {}
+    for key, issue in issues.items():
+        state = standings[key].state
+        if state in (OPEN if not issue.open else CLOSED_BY_US):
+            try:
+                events = [event_of(one.body) for one in tracker.comments(issue.number) if one.ours]
+            except IssueGone:
+                continue
+            told = [event for event in events if event.partition(":")[0] in ("recovered", "withdrawn", "returned")]
+            said |= {key: told[-1]} if told else {}
+    return said
 
 
 def _drafts(

@@ -24,7 +24,7 @@ from alerts.changes import (
     what_is_told,
 )
 from alerts.common_mode import held_subjects
-from alerts.known import closed_by_person, known_changes, vanished_changes, withdraw
+from alerts.known import began, closed_by_person, known_changes, vanished_changes, withdraw
 from alerts.lifecycle import OPEN, WAITING, State
 from alerts.marker import ours, with_notes
 from alerts.notes import Listed, comment, digest_draft, environment_draft
@@ -160,7 +160,7 @@ def _environment(world: World, held: Mapping[str, str], settings: AlertSettings)
     for key, issue in sorted(world.issues.items()):
         standing = standing_in(world, key)
         if key.startswith(ENVIRONMENT) and key not in by_issue and standing.state in OPEN:
-            if issue.open:
+            if issue.open or began(world, standing, "withdrawn"):
                 reason = (
                     "the newest detection no longer shows all lines moving at once; what is left is filed by itself."
                 )
@@ -234,6 +234,12 @@ def _file(world: World, new: list[Subject], settings: AlertSettings) -> list[Cha
     return changes + _digest(world, over, settings)
 
 
+def _shut(world: World, key: str) -> bool:
+    """Whether a person closed or deleted an issue that carries others: no row is added where nobody looks any more."""
+    issue = world.issues.get(key)
+    return not issue.open if issue else standing_in(world, key).state not in WAITING
+
+
 def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[Change]:
     key = f"{DIGEST}{world.now.date()}"
     before = [
@@ -241,7 +247,7 @@ def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[
         for s in world.subjects
         if standing_in(world, s.key).state is State.DIGESTED and standing_in(world, s.key).where == key
     ]
-    if not over:
+    if not over or _shut(world, key):
         return []
     members = sorted([*before, *over], key=lambda s: (-s.severity[0], -s.severity[1], s.key))
     rows = [Listed(s.key, world.drafts[s.key].title) for s in members if s.key in world.drafts]

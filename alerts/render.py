@@ -37,7 +37,7 @@ from alerts.words import (
     percent,
     signed,
 )
-from history.model import Finding, GroupSummary
+from history.model import Finding, GroupSummary, Move
 
 #: GitHub takes 65,536 characters; the rest is for people's notes below the text and for multi-byte bars. In bytes.
 BODY_BUDGET = 60_000
@@ -194,15 +194,21 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     per = " per operation" if words.noun.endswith("per operation") else ""
     name = dbms_name(finding.dbms)
     where = f"on {listing([code(s) for s in lead.servers])}"
-    if lead.moved == 1:
+    if lead.moved == 1 and len({move.key.test for move in _told(finding, lead)}) == 1:
         spread = f"{code(lead.worst_test)}, the only one of {count(lead.tests, 'test')} that moved {where}"
     else:
-        middle_of = "" if lead.apart else "median of those that moved, "
+        middle_of = "" if lead.apart or lead.mixed else "median of those that moved, "
         spread = (
             f"{middle_of}{lead.moved} of {lead.tests} tests {where}; "
             f"most in {code(lead.worst_test)}: {signed(lead.worst_pct)}"
         )
     new, old = code(f"{finding.dbms} {finding.release}"), code(finding.previous)
+    if finding.kind == "environment" and lead.mixed:
+        return Markdown(
+            f"On {listing([code(s) for s in lead.servers])} {_plain(words.noun)} of the tests changed by "
+            f"**{lead.size}** since {new} was measured, and the evidence points at the "
+            f"machine, not at {name} ({spread})."
+        )
     if finding.kind == "environment":
         return Markdown(
             f"On {listing([code(s) for s in lead.servers])} the tests {words.verb} "
@@ -217,11 +223,15 @@ def _first_sentence(finding: Finding, lead: Headline) -> Markdown:
     return Markdown(f"{subject} on {new} {words.verb} **{lead.size} {change}**{per} {than}{slowly} ({spread}).")
 
 
+def _told(finding: Finding, lead: Headline) -> list[Move]:
+    """The moves that the headline is made of."""
+    of_metric = [move for move in finding.moves if move.key.metric == lead.metric]
+    return [move for move in of_metric if leads(finding, move)] or of_metric
+
+
 def _second_sentence(finding: Finding, lead: Headline) -> Markdown:
     """What moved beside it, and against which noise."""
-    told = [move for move in finding.moves if move.key.metric == lead.metric and leads(finding, move)] or [
-        move for move in finding.moves if move.key.metric == lead.metric
-    ]
+    told = _told(finding, lead)
     noise, mde = middle(m.noise_pct for m in told), middle(m.mde_pct for m in told)
     floor = (
         f"From release to release these tests vary by {percent(noise)} (one standard deviation); "

@@ -115,4 +115,5 @@ def _fence_line(line: str) -> str:
         for char in line
         if char == "\t" or (unicodedata.category(char) not in _DROPPED | {"Zl", "Zp"} and char not in _INVISIBLE)
     )
-    return kept.replace("`", "'").rstrip()
+    # A line of foreign text must not look like one of our markers, which stand alone on theirs.
+    return kept.replace("`", "'").replace("<!-- pointdrop:", "<!--pointdrop:").rstrip()

@@ -13,6 +13,8 @@ from history.model import FindingEvent, Row
 
 #: Events that move no state but are remembered.
 SEEN, MISSED, HEARD, EDITED, ALIAS, RENAMED = "seen", "missed", "heard", "edited", "alias", "renamed"
+#: Key of the detail of an event that has to be dated later than the clock says: the day on the clock.
+DAY = "day"
 #: Work a person asked for with a comment; `pointdrop` takes it from the events and answers with `<name>-done`.
 RERUN, BISECT = "rerun-requested", "bisect-requested"
 #: That such work was done has been said in the issue.
@@ -90,10 +92,10 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
             values["told"] = detail["told"]
         match event.event:
             case "filed":
-                values["filed_on"] = None if detail.get("adopted") else event.at.date()
+                values["filed_on"] = None if detail.get("adopted") else day_of(event)
                 missed.clear()
             case "missed":
-                missed.append(event.at.date())
+                missed.append(day_of(event))
             case "seen" | "returned":
                 missed.clear()
             case "snoozed":
@@ -128,6 +130,11 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
         results=tuple(results.values()),
         counts=counts,
     )
+
+
+def day_of(event: FindingEvent) -> date:
+    """The day on the clock of whoever wrote it; `at` is another day where that clock was behind an older event."""
+    return date.fromisoformat(event.detail[DAY]) if DAY in event.detail else event.at.date()
 
 
 def moment_after(events: Iterable[FindingEvent], now: datetime) -> datetime:

@@ -24,7 +24,7 @@ from alerts.notify import notify
 from alerts.observe import HasFindings, Observed, duplicates_of, observe
 from alerts.plan import plan_changes
 from alerts.settings import AlertSettings
-from alerts.standing import moment_after
+from alerts.standing import DAY, moment_after
 from alerts.trackers import Tracker
 from history.model import FindingEvent, IssueLink, Row
 
@@ -114,10 +114,12 @@ def sync(
 
 def _listen(observed: Observed, tracker: Tracker, settings: AlertSettings, log: _Log) -> tuple[list[Heard], list[str]]:
     """Commands in comments come before the plan, which then knows of them."""
+    heard: list[Heard] = []
     try:
-        return hear(observed.world, tracker, settings, log.record), []
+        hear(observed.world, tracker, settings, log.record, heard)
     except (TrackerUnavailable, IssueGone) as error:
-        return [], [f"comments were not read: {error}"]
+        return heard, [f"comments were not read: {error}"]
+    return heard, []
 
 
 def _carry_out_all(
@@ -178,6 +180,8 @@ class _Log:
         self.now += timedelta(microseconds=1)
         said = {**(detail or {}), "tracker": self.tracker}
         at = moment_after(self.store.events(key), self.now)
+        if at.date() != self.now.date():
+            said[DAY] = str(self.now.date())
         self.store.append_event(FindingEvent(key=key, event=event, at=at, actor=actor, detail=said))
 
 
@@ -199,14 +203,15 @@ def carry_out(change: Change, store: HasFindings, tracker: Tracker, log: _Log) -
 
 
 def _apply(change: Change, tracker: Tracker, number: int) -> None:
-    if change.reopen:
-        tracker.reopen(number)
     if change.title is not None or change.body is not None:
         tracker.edit(number, title=change.title, body=change.body)
     if change.labels:
         tracker.add_labels(number, change.labels)
     if change.comment is not None:
         tracker.comment(number, *change.comment)
+    # After its comment, by which the next sync knows that it was us and no person.
+    if change.reopen:
+        tracker.reopen(number)
     if change.close is not None:
         tracker.close(number, change.close)
 

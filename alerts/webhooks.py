@@ -153,7 +153,8 @@ def _key(secret: str) -> bytes:
 def request_of(delivery: Delivery, environment: Mapping[str, str], now: datetime) -> httpx.Request:
     """The signed request. BadAlertSettings names the variable that is missing."""
     hook = delivery.hook
-    url = environment.get(hook.url_env, "")
+    # A secret that was pasted often ends with a line end.
+    url = environment.get(hook.url_env, "").strip()
     if not url.startswith(("https://", "http://")):
         raise BadAlertSettings(f"webhook {hook.name}: {hook.url_env} holds no http address.")
     content = slack_payload(delivery.payload) if hook.kind == "slack" else delivery.payload
@@ -171,7 +172,10 @@ def request_of(delivery: Delivery, environment: Mapping[str, str], now: datetime
             "webhook-timestamp": str(moment),
             "webhook-signature": signature(secret, delivery.id, moment, body),
         }
-    return httpx.Request("POST", url, content=body, headers=headers)
+    try:
+        return httpx.Request("POST", url, content=body, headers=headers)
+    except httpx.InvalidURL:
+        raise BadAlertSettings(f"webhook {hook.name}: {hook.url_env} holds an address that is none.") from None
 
 
 def deliver(request: httpx.Request, client: httpx.Client) -> str:
@@ -184,7 +188,7 @@ def deliver(request: httpx.Request, client: httpx.Client) -> str:
         retrying(lambda: client.send(request).raise_for_status())
     except httpx.HTTPStatusError as error:
         return f"it answers {error.response.status_code}"
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         return f"it does not answer ({type(error).__name__})"
     return ""
 

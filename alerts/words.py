@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -111,6 +112,9 @@ class Headline(Row):
     """Median over the tests that moved."""
     least_pct: float
     worst_pct: float
+    low_pct: float
+    high_pct: float
+    """The two ends: of the other sign where a machine made some tests slower and others faster."""
     worst_test: str
     groups: tuple[str, ...]
     """In words, most tests first."""
@@ -122,12 +126,18 @@ class Headline(Row):
     benchmarks: tuple[str, ...]
 
     @property
+    def mixed(self) -> bool:
+        return self.low_pct < 0 < self.high_pct
+
+    @property
     def apart(self) -> bool:
-        return far_apart(self.least_pct, self.worst_pct, self.moved)
+        return not self.mixed and far_apart(self.least_pct, self.worst_pct, self.moved)
 
     @property
     def size(self) -> str:
-        """The change without its sign: `23 %`, or `1.1 to 45 %`."""
+        """The change without its sign: `23 %`, or `1.1 to 45 %`; with signs where there are both, `−12 to +3.0 %`."""
+        if self.mixed:
+            return f"{signed(self.low_pct).removesuffix(' %')} to {signed(self.high_pct)}"
         if self.apart:
             return f"{percent(self.least_pct).removesuffix(' %')} to {percent(self.worst_pct)}"
         return percent(self.change_pct)
@@ -135,6 +145,8 @@ class Headline(Row):
     @property
     def change(self) -> str:
         words = metric_words(self.metric)
+        if self.mixed:
+            return f"{words.noun} {self.size}"
         return f"{self.size} {words.more if self.change_pct > 0 else words.less}"
 
     @property
@@ -168,11 +180,10 @@ def headline(finding: Finding) -> Headline | None:
             counts.setdefault(group.server, []).append(group)
     if not counts:
         return None
-    server = max(counts, key=lambda s: (sum(g.moved for g in counts[s]), s))
-    weight: dict[str, int] = {}
-    for group in finding.groups:
-        if group.metric == metric and group.moved:
-            weight[group_noun(group.group)] = weight.get(group_noun(group.group), 0) + group.moved
+    # Counted from what is told: the groups also count tests whose throughput got worse though this metric got better.
+    moved = Counter(move.key.server for move in told)
+    server = max(counts, key=lambda s: (moved[s], s))
+    weight = Counter(group_noun(move.group) for move in told)
     measured: dict[str, int] = {}
     for group in counts[server]:
         measured[group.group] = max(group.tests, measured.get(group.group, 0))
@@ -183,8 +194,10 @@ def headline(finding: Finding) -> Headline | None:
         least_pct=min(told, key=lambda move: (abs(move.change_pct), move.key.id)).change_pct,
         worst_pct=worst.change_pct,
         worst_test=worst.key.test,
+        low_pct=min(move.change_pct for move in told),
+        high_pct=max(move.change_pct for move in told),
         groups=tuple(sorted(weight, key=lambda noun: (-weight[noun], noun))) or ("tests",),
-        moved=sum(group.moved for group in counts[server]),
+        moved=moved[server],
         tests=sum(measured.values()),
         server=server,
         servers=tuple(sorted({move.key.server for move in told})),

@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerts import AlertSettings
+from alerts import AlertSettings, sync
+from alerts.changes import World
 from alerts.commands import MOST_RELEASES, NAMES, Command, Misunderstood, answer, parse
+from alerts.known import _slept_enough
 from alerts.lifecycle import State
 from alerts.standing import Standing, open_requests
+from alerts.subject import Subject
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
-from tests.alerts.examples import NIGHT, finding
+from tests.alerts.examples import NIGHT, NOW, finding
+from tests.alerts.histories import detect
 from tests.alerts.test_life_of_an_issue import CHANGES, KEY, MORE, Nights
 from tests.fake_github import FakeGitHub, Fault
 
@@ -214,3 +218,66 @@ def test_a_new_history_learns_what_people_decided_and_repeats_no_work(
             again.night(finding(changes=CHANGES))
         assert again.state() is State.ACKNOWLEDGED and open_requests(fresh.events(KEY)) == []
         assert len(again.comments()) == 2
+
+
+def test_a_comment_after_one_that_was_deleted_is_read(
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
+) -> None:
+    """As many comments as were read before, and another one among them."""
+    nights = Nights(store, fake_place, settings)
+    nights.night(finding(changes=CHANGES))
+    fake_place.person.say(1, "thanks")
+    nights.night(finding(changes=CHANGES))
+    fake.state.repos["o/r"].issues[1].comments.clear()
+    nights.night(finding(changes=CHANGES))
+    fake_place.person.say(1, "/ack")
+    nights.night(finding(changes=CHANGES))
+    assert nights.state() is State.ACKNOWLEDGED
+
+
+def test_whoever_lends_their_token_is_heard_as_well(
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
+) -> None:
+    nights = Nights(store, fake_place, settings)
+    nights.night(finding(changes=CHANGES))
+    fake.state.add_comment(fake.state.repos["o/r"].issues[1], "pointdrop-bot", "/ack mine")
+    nights.night(finding(changes=CHANGES))
+    assert nights.state() is State.ACKNOWLEDGED and nights.sync().heard == ()
+
+
+@pytest.mark.parametrize("name", ["rerun", "bisect", "snooze 2"])
+def test_what_has_no_boundary_today_is_promised_nothing(name: str) -> None:
+    command = parse(f"/{name}")
+    assert isinstance(command, Command)
+    for key, why in (("digest/2026-11-21", "no boundary of its own"), (KEY, "does not find this boundary")):
+        told = answer(command, Standing(key=key, state=State.FILED), "write", newest="", summary="s")
+        assert (told.reaction, told.event) == ("confused", "") and why in told.text
+
+
+def test_what_was_said_before_the_tracker_failed_is_heeded_the_same_night(
+    fake: FakeGitHub, fake_place: GitHubPlace, store: Store, settings: AlertSettings
+) -> None:
+    """One issue is acknowledged, the comments of the next cannot be read: the first is silent all the same."""
+    nights = Nights(store, fake_place, settings)
+    other = finding("17.6", "17.5", changes=CHANGES)
+    nights.night(finding(changes=CHANGES), other)
+    for key, text in ((KEY, "/ack"), (other.key, "/status")):
+        fake_place.person.say(nights.issue(key).number, text)
+    number = nights.issue(other.key).number
+    fake.faults.add(Fault("before", f"GET .*issues/{number}/comments", times=settings.github.attempts + 1))
+    detect(store, finding(changes=MORE), other)
+    report = sync(store, fake_place.tracker(), settings, now=nights.now + NIGHT, environment={})
+    assert [one.command for one in report.heard] == ["ack"] and not report.complete
+    assert nights.state() is State.ACKNOWLEDGED and len(nights.comments()) == 1
+
+
+def test_a_snooze_outlasts_the_release_it_began_at() -> None:
+    """On `majors` the newest release of a line takes the place of the one before it: that is one more, not all."""
+    one = finding("17.5", "16.9", line="majors")
+    snoozed = Standing(key="k", state=State.SNOOZED, snoozed={"from": "17.5", "releases": 2})
+    for releases, slept in ((("15.9", "16.9", "17.6"), False), (("15.9", "16.9", "17.6", "18.0"), True)):
+        world = World(
+            now=NOW, subjects=(), drafts={}, standings={}, issues={}, gone=frozenset(), recoveries={},
+            lines=frozenset(), releases={("postgres", "majors"): releases}, renamed={},
+        )  # fmt: skip
+        assert _slept_enough(world, Subject(key="k", finding=one), snoozed) is slept

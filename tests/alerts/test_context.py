@@ -102,3 +102,15 @@ def test_sparklines_have_one_mark_a_release(levels: list[float | None], boundary
 def test_relative_is_the_fields(value: float, first: float) -> None:
     shown = relative(value, first)
     assert shown == ("1" if value == first == 0 else "inf" if first == 0 else f"{value / first:.2f}")
+
+
+def test_releases_are_in_order_though_servers_count_them_differently() -> None:
+    """On `majors`, a server with fewer lines has its releases at other positions."""
+    one = finding("17.5", "16.9", line="majors", servers=("local", "medium"), changes={"insert": 4.9})
+    places = {"local": ("14.9", "15.9", "16.9", "17.5"), "medium": ("16.9", "17.5")}
+    every = [
+        series(move.key, step(move.before, 4.9, places[move.key.server].index("17.5"), places[move.key.server]),
+               places[move.key.server])
+        for move in one.moves
+    ]  # fmt: skip
+    assert context_of(one, every, TEXT).releases == ("14.9", "15.9", "16.9", "17.5")

@@ -10,7 +10,7 @@ from alerts import AlertSettings, SyncReport, preview, sync
 from alerts.lifecycle import State
 from alerts.standing import standing_of
 from alerts.trackers import Issue
-from history.model import Finding
+from history.model import Finding, FindingEvent
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
 from tests.alerts.examples import NIGHT, NOW, TESTS, finding
@@ -311,3 +311,73 @@ def test_an_environment_issue_that_was_deleted_stays_away(
     assert nights.night(*moved).counts == {"gone": 1}
     assert nights.night(*moved).done == () and nights.issues() == {}
     assert {nights.state(one.key) for one in moved} == {State.HELD}
+
+
+def test_a_persons_close_wins_over_a_recovery_of_the_same_night(nights: Nights) -> None:
+    """Closed by a person first: then it is not ours to open again when the recovery no longer holds."""
+    lost, back = finding(changes=CHANGES), finding("17.6", "17.5", kind="improvement", changes=CHANGES)
+    nights.night(lost)
+    nights.place.person.close(nights.issue().number)
+    nights.night(lost, back)
+    assert nights.state() is State.CLOSED and nights.comments() == []
+    nights.night(lost)
+    assert not nights.issue().open and nights.state() is State.CLOSED
+
+
+class Stopped(Exception):
+    """The machine, in the middle of a sync."""
+
+
+@pytest.mark.parametrize("what", ["recovered", "withdrawn", "returned"])
+def test_what_was_half_closed_or_opened_by_us_is_no_persons_doing(
+    what: str, nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, back = finding(changes=CHANGES), finding("17.6", "17.5", kind="improvement", changes=CHANGES)
+    nights.night(lost)
+    if what == "withdrawn":
+        nights.night()
+    if what == "returned":
+        nights.night(lost, back)
+    last = {"recovered": (lost, back), "withdrawn": (), "returned": (lost,)}[what]
+    append = type(nights.store).append_event
+
+    def stops(store: Store, event: FindingEvent) -> bool:
+        if event.event == what:
+            raise Stopped
+        return append(store, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(nights.store), "append_event", stops)
+        with pytest.raises(Stopped):
+            nights.night(*last)
+    said = len(nights.comments())
+    assert nights.issue().open is (what == "returned")
+    nights.sync()
+    assert nights.state() is State(what) and len(nights.comments()) == said
+    assert nights.issue().open is (what == "returned") and nights.sync().done == ()
+
+
+def test_a_clock_that_went_back_does_not_make_one_day_two(nights: Nights) -> None:
+    nights.night(finding(changes=CHANGES))
+    nights.now -= 5 * NIGHT
+    nights.night()
+    nights.sync()
+    assert nights.issue().open, "missed on one day, whatever day its events have to be dated after"
+    assert nights.night().counts == {"withdraw": 1}
+
+
+def test_nothing_is_folded_into_a_digest_that_a_person_closed(nights: Nights) -> None:
+    filing = nights.settings.filing.model_copy(update={"daily_cap": 1})
+    nights.settings = nights.settings.model_copy(update={"filing": filing})
+    first, second, third = (
+        finding(release, previous, changes=dict.fromkeys(TESTS, change))
+        for previous, release, change in (("17.0", "17.1", 9.0), ("17.1", "17.2", 5.0), ("17.2", "17.3", 3.0))
+    )
+    nights.night(first, second)
+    (digest,) = (key for key in nights.issues() if key.startswith("digest/"))
+    nights.place.person.close(nights.issue(digest).number)
+    detect(nights.store, first, second, third)
+    nights.sync()
+    assert nights.state(third.key) is not State.DIGESTED
+    nights.night(first, second, third)
+    assert nights.state(third.key) is State.FILED

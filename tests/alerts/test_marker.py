@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alerts.marker import END, event_marker, event_of, keys_of, marker, ours, sticky_marker, sticky_of, with_notes
+from alerts.safetext import code, fenced
 
 KEYS = st.text(min_size=1, max_size=40).filter(lambda text: not any(0xD800 <= ord(c) <= 0xDFFF for c in text))
 
@@ -37,3 +38,9 @@ def test_what_people_wrote_below_survives_edits(notes: str) -> None:
     assert ours(edited) == "second text"
     assert edited.partition(END)[2].strip("\n") == notes.strip("\n")
     assert with_notes("second text", edited) == edited
+
+
+def test_a_test_that_is_called_like_the_end_line_ends_nothing() -> None:
+    body = f"first\n| {code(END)} |\n{fenced([END])}\nlast"
+    assert ours(with_notes(body, None)) == body
+    assert ours(with_notes(body, with_notes(body, None))) == body

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from alerts.context import Context, context_of
 from alerts.errors import IncompleteIssue
 from alerts.measurable import Measurable
+from alerts.notes import Listed, digest_draft
 from alerts.render import BODY_BUDGET, REQUIRED, Section, address, render, slug, within_budget
 from alerts.safetext import Markdown
 from alerts.settings import AlertSettings, Links
@@ -38,6 +39,8 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 SETTINGS = AlertSettings()
 CHANGES = {"point-query": 3.1, "hot-points": 4.9, "range-covered": 1.2}
+#: A test and the one server it moved on.
+PLACES = (("point-query", "local"), ("insert", "medium"))
 
 
 def issue(
@@ -363,3 +366,36 @@ if __name__ == "__main__":
     for scenario, made in SCENARIOS.items():
         text = f"{made.title}\n{', '.join(sorted(made.labels))}\n\n{made.body}\n"
         (GOLDEN / f"{scenario}.md").write_text(text)
+
+
+def test_both_directions_of_an_environment_shift_are_told_with_their_signs() -> None:
+    one = finding(kind="environment", changes={"point-query": 12.0, "hot-points": -3.0, "insert": -4.0})
+    draft = issue(one)
+    assert draft.title == (
+        "local: instructions per operation −4.0 to +12 % at postgres 17.5, not the product (3 of 22 tests, local)"
+    )
+    assert "instructions per operation of the tests changed by **−4.0 to +12 %** since" in draft.body
+
+
+def test_another_test_on_each_server_is_not_the_only_one() -> None:
+    first, second = (finding(changes={test: 5.0}, servers=(server,)) for test, server in PLACES)
+    one = first.model_copy(update={"moves": (*first.moves, *second.moves), "groups": (*first.groups, *second.groups)})
+    assert "the only one" not in issue(one).body
+    assert "the only one of 11 tests that moved on `local`" in issue(first).body
+
+
+def test_a_test_that_moved_the_other_way_is_not_counted_in_the_headline() -> None:
+    one = finding(changes={"point-query": 5.0, "hot-points": 4.0, "insert": 3.0})
+    better = one.moves[-1].model_copy(update={"change_pct": -3.0, "direction": "improvement"})
+    lead = headline(one.model_copy(update={"moves": (*one.moves[:-1], better)}))
+    assert lead is not None
+    assert (lead.moved, lead.change_pct, lead.groups) == (2, 4.5, ("point queries",))
+
+
+def test_a_digest_says_how_many_there_are_and_fits() -> None:
+    rows = [Listed(f"postgres/17/17.{n}/regression", "é" * 199) for n in range(350)]
+    draft = digest_draft("digest/2026-11-21", "2026-11-21", rows, AlertSettings())
+    shown = draft.body.count("/regression` |")
+    assert len(draft.body.encode()) <= BODY_BUDGET and 100 < shown < 300
+    assert draft.title.startswith("350 more findings") and "350 more findings of" in draft.body
+    assert f"There is room for {shown} of them" in draft.body

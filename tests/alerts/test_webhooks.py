@@ -155,3 +155,17 @@ def test_slack_sees_text_and_one_link() -> None:
     assert section["text"]["text"].endswith(">* was given back by a later release")
     assert "<!channel>" not in json.dumps(payload) and "&lt;!channel&gt;" in context["elements"][0]["text"]
     assert section["text"]["text"].count("<") == 1
+
+
+@pytest.mark.parametrize("address", ["https://host:port/x", "https://exa mple/\x07"])
+def test_an_address_that_is_none_is_a_problem_and_no_crash(address: str, store: Store, tmp_path: Path) -> None:
+    detect(store, finding())
+    report = sync(store, FilesTracker(tmp_path / "i"), settings_with(SLACK), now=NOW, environment={"HOOK_URL": address})
+    assert report.counts == {"file": 1} and "HOOK_URL" in report.warnings[0] and address not in report.warnings[0]
+
+
+def test_a_line_end_after_an_address_does_not_count(receiver: Receiver, store: Store, tmp_path: Path) -> None:
+    detect(store, finding())
+    where = {"HOOK_URL": f"{receiver.url}\n"}
+    assert not sync(store, FilesTracker(tmp_path / "i"), settings_with(SLACK), now=NOW, environment=where).warnings
+    assert len(receiver.taken) == 1
