@@ -102,7 +102,7 @@ def compare(
     _print(report, format, out)
     if fail_on != "nothing" and (report.regressions or (fail_on == "difference" and report.verdict == "DIFFERENT")):
         raise typer.Exit(GATE_HIT)
-    raise typer.Exit(4 if report.stopped else 0)
+    raise typer.Exit(0 if report.clear else 4)
 
 
 def pick_profile(name: str, lane: str, configs: Path) -> Profile:

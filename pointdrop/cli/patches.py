@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from pointdrop.cli.rows import emit
+
 group = typer.Typer(help="Patches in pull requests: who may ask, measuring in a sandbox, one comment and a check.")
 
 Head = Annotated[str, typer.Option("--head", help="The full SHA of the patch.")]
@@ -33,11 +35,14 @@ def gate_command(
 
     from alerts import load_settings
     from alerts.trackers.access import account_from
-    from pointdrop.jobs.patches import gate
+    from pointdrop.jobs.patches import Refused, gate
     from pointdrop.paths import configs_dir
 
     account = account_from(os.environ, load_settings(configs_dir() / "alerts.toml").github)
-    data = json.loads(event.read_text(encoding="utf-8"))
+    try:
+        data = json.loads(event.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Refused(f"{event} is no JSON: {error}") from error
     names = [name.strip() for name in servers.split(",") if name.strip()]
     request = gate(data, account.github, account.repository, names)
     typer.echo(request.model_dump_json())
@@ -80,7 +85,7 @@ def run_command(
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
     from pointdrop.jobs.compare_views import markdown
-    from pointdrop.jobs.patches import FULL_SHA, PatchResult, ResultReport, shown
+    from pointdrop.jobs.patches import FULL_SHA, result_of, shown
     from pointdrop.jobs.sides import Side
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
@@ -122,10 +127,8 @@ def run_command(
                 on_event=reporter.on_event,
             )
         )
-    held = ResultReport.model_validate_json(report.model_dump_json())
-    result = PatchResult.model_validate({"dbms": dbms, "base_sha": base, "head_sha": head, "report": held})
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "result.json").write_text(result.model_dump_json(indent=1), encoding="utf-8")
+    result = result_of(dbms, base, head, report)
+    emit(result.model_dump_json(indent=1), out / "result.json")
     typer.echo(f"{report.verdict}: {out / 'result.json'}")
     if summary:
         with summary.open("a", encoding="utf-8") as file:
@@ -133,7 +136,7 @@ def run_command(
     if github_output:
         with github_output.open("a", encoding="utf-8") as file:
             file.write(f"result={out / 'result.json'}\nverdict={report.verdict}\n")
-    raise typer.Exit(4 if report.stopped else 0)
+    raise typer.Exit(0 if report.clear else 4)
 
 
 @group.command("publish")

@@ -10,9 +10,10 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean, geometric_mean
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -85,6 +86,11 @@ class CompareReport(BaseModel):
     @property
     def regressions(self) -> tuple[TestRow, ...]:
         return tuple(row for row in self.tests if row.direction == "regression")
+
+    @property
+    def clear(self) -> bool:
+        """Whether it ended because nothing was left to settle, not because of a limit."""
+        return not self.stopped and all(row.verdict != "UNKNOWN" for row in self.tests)
 
 
 @dataclass(frozen=True)
@@ -223,13 +229,21 @@ def judge(
     return compare(before, after, floor_pct=floor, noise=noise_prior(metric, test))
 
 
+def _few(found: Comparison) -> bool:
+    return min(found.blocks_before, found.blocks_after) < FEWEST_BLOCKS
+
+
+def _told(found: Comparison) -> Comparison:
+    """What is said of it: a limit may have come before the second block of a difference."""
+    return replace(found, verdict="UNKNOWN") if found.verdict == "DIFFERENT" and _few(found) else found
+
+
 def _unclear(values: _Values, metrics: Mapping[str, Metric], judged: Sequence[str]) -> list[tuple[str, str]]:
     """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
     unclear = []
     for (test, metric), before in values.shared().items():
         found = judge(before, values.sides[1][test, metric], test, metric, metrics)
-        few = min(found.blocks_before, found.blocks_after) < FEWEST_BLOCKS
-        if found.verdict == "UNKNOWN" or (found.verdict == "DIFFERENT" and few):
+        if _told(found).verdict == "UNKNOWN":
             unclear.append((test, metric))
     return unclear
 
@@ -237,7 +251,9 @@ def _unclear(values: _Values, metrics: Mapping[str, Metric], judged: Sequence[st
 def _report(
     job: Comparing, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
 ) -> CompareReport:
-    found = {key: judge(before, values.sides[1][key], *key, job.metrics) for key, before in values.shared().items()}
+    found = {
+        key: _told(judge(before, values.sides[1][key], *key, job.metrics)) for key, before in values.shared().items()
+    }
     order = {test.name: number for number, test in enumerate(job.tests)}
     rows = [_row(values, key, one) for key, one in sorted(found.items(), key=lambda item: (order[item[0][0]], item[0]))]
     family = compare_family({f"{test} {metric}": one for (test, metric), one in found.items()})
@@ -259,7 +275,7 @@ def _report(
 
 def _row(values: _Values, key: tuple[str, str], found: Comparison) -> TestRow:
     test, metric = key
-    before, after = (math.exp(sum(map(math.log, side[key])) / len(side[key])) for side in values.sides)
+    before, after = (geometric_mean(side[key]) if min(side[key]) > 0 else fmean(side[key]) for side in values.sides)
     worse = (found.change_pct > 0) == (values.better[metric] == "lower")
     direction = "" if found.verdict != "DIFFERENT" else "regression" if worse else "improvement"
     return TestRow(

@@ -20,8 +20,8 @@ def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
     """The family's verdict in one sentence; `name` makes a test's name safe for where it will stand."""
     worse = [row for row in report.tests if row.direction == "regression"]
     better = [row for row in report.tests if row.direction == "improvement"]
-    parts = [f"{len(worse)} slower"] if worse else []
-    parts += [f"{len(better)} faster"] if better else []
+    parts = [f"{len({row.test for row in worse})} slower"] if worse else []  # a test may have moved in two metrics
+    parts += [f"{len({row.test for row in better})} faster"] if better else []
     if not parts:
         return WORDS[report.verdict]
     largest = max((*worse, *better), key=lambda row: abs(row.change_pct))

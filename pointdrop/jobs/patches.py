@@ -25,6 +25,8 @@ from runners.errors import RunnersError
 
 #: Bytes of a result; one of 42 tests with functions has about 60 thousand.
 MOST_BYTES = 1_000_000
+#: Bytes of a comment that a report may take; rows of the most tests that a result may have are fewer.
+REPORT_BUDGET = 55_000
 WRITE_ROLES = ("write", "maintain", "admin")
 #: Name of the check run, and of the sticky comment.
 CHECK, COMMENT = "Pointdrop", "patch"
@@ -197,6 +199,27 @@ class PatchResult(_Strict):
     report: ResultReport
 
 
+def result_of(dbms: str, base: str, head: str, report: CompareReport) -> PatchResult:
+    """What the measuring machine hands over; text longer than the form allows is cut. PatchError when no test has
+    blocks of both sides, since then there is nothing to hand over."""
+    if not report.tests:
+        raise PatchError(f"nothing was measured of both commits: {report.stopped or 'no test has a value of both'}")
+    cut = {"stopped": report.stopped[:1_000], "warnings": tuple(text[:1_000] for text in report.warnings[:100])}
+    rows = [
+        row.model_copy(update={"functions": tuple({**one, "name": one["name"][:2_000]} for one in row.functions)})
+        for row in report.tests
+    ]
+    held = report.model_copy(update={**cut, "tests": tuple(rows)})
+    return PatchResult.model_validate(
+        {
+            "dbms": dbms,
+            "base_sha": base,
+            "head_sha": head,
+            "report": ResultReport.model_validate_json(held.model_dump_json()),
+        }
+    )
+
+
 def read_result(path: Path, head: str) -> PatchResult:
     """A result that a stranger's machine may have written; BadResult when it is too large, of another form, or of
     another commit than `head`."""
@@ -240,11 +263,20 @@ def conclusion(report: CompareReport) -> Conclusion:
 
 def comment(report: CompareReport, head: str, run_url: str) -> str:
     """The sticky comment about a measured patch."""
-    parts = [Section("report", Markdown(markdown(report).rstrip()), REQUIRED)]
+    parts = [Section("report", Markdown(_fitting(report).rstrip()), REQUIRED)]
     if report.warnings:
         lines = "\n".join(f"* {code(text)}" for text in report.warnings[:10])
         parts.append(Section("warnings", Markdown(lines), 20))
     return comment_body(COMMENT, [*parts, Section("footer", _footer(head, run_url), REQUIRED)])
+
+
+def _fitting(report: CompareReport) -> str:
+    """The report as Markdown; without its functions, whose names may be long, where a comment would not hold them."""
+    text = markdown(report)
+    if len(text.encode()) <= REPORT_BUDGET:
+        return text
+    bare = tuple(row.model_copy(update={"functions": ()}) for row in report.tests)
+    return f"{markdown(report.model_copy(update={'tests': bare}))}\nFunctions do not fit here; the result has them.\n"
 
 
 def check(report: CompareReport, head: str, pr: int, run_url: str) -> Check:

@@ -83,6 +83,17 @@ def test_the_text_says_the_family_first_and_names_functions() -> None:
     assert headline(report(row("scan", "SAME", "", 0.1), verdict="SAME")) == "No test differs."
 
 
+def test_a_test_that_moved_in_two_metrics_is_one_test() -> None:
+    both = [row("scan", "DIFFERENT", "regression", 45.0), row("scan", "DIFFERENT", "regression", 44.0)]
+    both[1] = both[1].model_copy(update={"metric": "cpu_us/o"})
+    assert headline(report(*both, row("insert", "SAME", "", 0.1))).startswith("Of 2 tests 1 slower;")
+
+
+def test_what_a_limit_left_unsettled_is_not_clear() -> None:
+    assert not REPORT.clear and not report(row("scan", "SAME", "", 0.0), stopped="the budget is spent").clear
+    assert report(row("scan", "SAME", "", 0.0), row("insert", "DIFFERENT", "improvement", -1.4)).clear
+
+
 def test_rows_of_a_comparison_have_the_columns_of_its_csv() -> None:
     from pointdrop.cli.compare import COMPARED
     from pointdrop.cli.rows import rows_text
@@ -193,6 +204,25 @@ def test_a_machine_too_busy_to_measure_gets_another_round_and_no_more(
         )
     )
     assert (told.verdict, told.rounds, told.stopped) == (verdict, rounds, stopped) and asked == rounds
+
+
+@pytest.mark.parametrize(("blocks", "verdict"), [(1, "UNKNOWN"), (2, "DIFFERENT")])
+def test_a_difference_is_told_only_after_two_blocks_of_each_side(blocks: int, verdict: str) -> None:
+    """Also when a limit ended it before the second."""
+    from types import SimpleNamespace
+
+    from pointdrop.jobs.compare import _report
+
+    values = _Values(group={"scan": "g"}, better={"insn/o": "lower"})
+    for side, level in enumerate((100.0, 145.0)):
+        values.sides[side]["scan", "insn/o"] = [level] * blocks
+    named = SimpleNamespace(name="x", lane="instructions")
+    job = SimpleNamespace(metrics=METRICS, tests=[SimpleNamespace(name="scan")], base=("a",), candidate=("b",),
+                          server=named, profile=named)  # fmt: skip
+    told = _report(job, values, 1, 1.0, "", ())  # type: ignore[arg-type]
+    assert (told.verdict, told.tests[0].verdict, bool(told.regressions)) == (verdict, verdict, blocks > 1)
+    values.sides[1]["scan", "insn/o"] = [0.0] * blocks
+    assert _report(job, values, 1, 1.0, "", ()).tests[0].after == 0.0  # type: ignore[arg-type]
 
 
 def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -> None:

@@ -19,6 +19,7 @@ from pointdrop.cli.main import app
 from pointdrop.jobs.patches import (
     MOST_BYTES,
     BadResult,
+    PatchError,
     PatchResult,
     Refused,
     ResultRow,
@@ -28,6 +29,7 @@ from pointdrop.jobs.patches import (
     parse_command,
     pull_of,
     read_result,
+    result_of,
     shown,
 )
 from runners.settings import load_benchmark
@@ -311,6 +313,32 @@ def test_no_text_of_a_result_becomes_markup_or_a_mention(warning: str, function:
     assert "@" not in outside.replace("postgres@", "") and outside.count("\n") <= plain.count("\n") + 8
 
 
+def test_a_report_with_more_than_a_comment_holds_leaves_its_functions_out() -> None:
+    """As one of the largest that the form allows."""
+    report = result()["report"]
+    functions = [{"name": "f" * 2_000, "before": 1.0, "after": 2.0}] * 10
+    wide = dict.fromkeys(("before", "after", "change_pct", "low_pct", "high_pct"), -1e15)
+    report["tests"] = [
+        {**report["tests"][0], **wide, "test": f"{number:0>80}", "blocks": 100_000,
+         "functions": functions if number < 40 else []}
+        for number in range(200)
+    ]  # fmt: skip
+    text = comment(shown(loaded(report=report)), HEAD, RUN_URL)
+    assert len(text.encode()) < 60_000
+    assert "Functions do not fit" in text and "ffff" not in text and text.count("▼ regression") == 200
+
+
+def test_a_result_without_tests_is_an_error_and_long_texts_are_cut(tmp_path: Path) -> None:
+    report = shown(loaded())
+    with pytest.raises(PatchError, match="too busy"):
+        result_of("postgres", BASE, HEAD, report.model_copy(update={"tests": (), "stopped": "too busy"}))
+    functions = ({"name": "std::vector<" * 500, "before": 1.0, "after": 2.0},)
+    row = report.tests[0].model_copy(update={"functions": functions})
+    long = report.model_copy(update={"stopped": "x" * 9_000, "warnings": ("y" * 9_000,) * 200, "tests": (row,)})
+    made = result_of("postgres", BASE, HEAD, long)
+    assert read_result(written(tmp_path, made.model_dump_json()), HEAD) == made
+
+
 # --- the commands ----------------------------------------------------------------------------------------------
 
 
@@ -335,6 +363,8 @@ def test_the_gate_writes_the_outputs_of_its_step(pull: Issue, environment: dict[
     event.write_text(json.dumps(said(pull, "/bench", "eve")))
     assert CliRunner().invoke(app, arguments, env=environment).exit_code != 0
     assert not output.exists()
+    event.write_text("{")
+    assert isinstance(CliRunner().invoke(app, arguments, env=environment).exception, Refused)
 
 
 def publish(environment: dict[str, str], path: Path, *more: str) -> Any:
