@@ -19,7 +19,7 @@ import re
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from runners.releases.errors import BadSize
 
 #: Kept at most, unless the caller says otherwise; a year of nightlies of four DBMS is about 15 GiB.
 BOUND_BYTES = 30 << 30
+#: Key of the lock on the list of workspaces; no release and no tree has it.
+_TMP = "tmp"
 
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -79,17 +81,15 @@ class Cache:
     @contextmanager
     def workspace(self) -> Iterator[Path]:
         """A private directory on the cache's file system, removed afterwards; locked, so that prune leaves it alone."""
-        with tempfile.TemporaryDirectory(dir=self._dir("tmp"), ignore_cleanup_errors=True) as name:
-            path = Path(name)
-            holder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            try:
+        with ExitStack() as stack:
+            with self.lock(_TMP):  # nobody prunes between its making and its locking
+                folder = tempfile.TemporaryDirectory(dir=self._dir("tmp"), ignore_cleanup_errors=True)
+                holder = os.open(folder.name, os.O_RDONLY | os.O_DIRECTORY)
+                stack.callback(os.close, holder)  # last of all, so that nobody else removes what is being removed
                 fcntl.flock(holder, fcntl.LOCK_EX)
-                yield path
-            finally:
-                os.close(holder)
-                for tree in path.iterdir():
-                    if tree.is_dir() and not tree.is_symlink():
-                        remove_tree(tree)
+            path = Path(stack.enter_context(folder))
+            stack.callback(_unsealed, path)
+            yield path
 
     # --- blobs ---
 
@@ -108,8 +108,9 @@ class Cache:
         """Move a file of known digest in; atomic, and harmless when it is there already."""
         kept = self._blob_path(sha256)
         kept.parent.mkdir(parents=True, exist_ok=True)
+        os.utime(path)  # some clients leave it the time its vendor made it
+        path.chmod(0o444)
         path.replace(kept)
-        kept.chmod(0o444)
         return kept
 
     # --- prefixes ---
@@ -137,6 +138,7 @@ class Cache:
 
     def install(self, key: str, tree: Path, record: Mapping[str, Any]) -> Path:
         """Rename a finished tree into place and seal it. The caller holds `lock(key)`."""
+        self._lease(key)  # until the record is there the tree looks like rubbish
         prefix = self.prefix_path(key)
         prefix.parent.mkdir(parents=True, exist_ok=True)
         self._record_path(key).unlink(missing_ok=True)
@@ -148,7 +150,6 @@ class Cache:
         temporary = self._record_path(key).with_suffix(".new")
         temporary.write_text(json.dumps(record, indent=1, sort_keys=True))
         temporary.replace(self._record_path(key))
-        self._lease(key)
         return prefix
 
     def _lease(self, key: str) -> None:
@@ -169,13 +170,15 @@ class Cache:
         return sum(size for _, _, _, size in self._entries())
 
     def _entries(self) -> Iterator[tuple[float, str, str, int]]:
-        """(last use, kind, name, bytes) of everything that can be pruned."""
+        """(last use, kind, name, bytes) of everything that can be pruned, but for what another process prunes now."""
         for blob in self.root.glob("blobs/*/*"):
-            status = blob.stat()
-            yield status.st_mtime, "archive", blob.name, status.st_size
+            with suppress(FileNotFoundError):
+                status = blob.stat()
+                yield status.st_mtime, "archive", blob.name, status.st_size
         for record in self.root.glob("prefixes/*.json"):
-            size = int(json.loads(record.read_text()).get("installed_bytes", 0))
-            yield record.stat().st_mtime, "installed", record.stem, size
+            with suppress(FileNotFoundError):
+                size = int(json.loads(record.read_text()).get("installed_bytes", 0))
+                yield record.stat().st_mtime, "installed", record.stem, size
 
     def prune(self, bound_bytes: int | None = None) -> list[Removed]:
         """Remove what was not used for longest until the rest fits, and the leftovers of killed processes.
@@ -214,16 +217,37 @@ class Cache:
         return True
 
     def _remove_leftovers(self) -> Iterator[Removed]:
-        for path in self._dir("tmp").iterdir():
+        with self.lock(_TMP):
+            for path in self._dir("tmp").iterdir():
+                if self._remove_work(path):
+                    yield Removed("leftover", path.name, 0)
+        trees = [path.name for path in self.root.glob("prefixes/*") if path.is_dir() and not self.has(path.name)]
+        running = _running_programs() if trees else set()
+        for key in trees:
+            if self._remove_prefix(key, running):
+                yield Removed("leftover", key, 0)
+
+    def _remove_work(self, path: Path) -> bool:
+        """Remove a workspace that nobody has locked; whether it was one. Its owner may be removing it as well."""
+        try:
             handle = os.open(path, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            finally:
-                os.close(handle)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_tree(path)
-            yield Removed("leftover", path.name, 0)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+
+def _unsealed(work: Path) -> None:
+    """Remove the sealed trees in a workspace, which its own removal could not."""
+    for tree in work.iterdir():
+        if tree.is_dir() and not tree.is_symlink():
+            remove_tree(tree)
 
 
 def _give_back(leases: dict[str, int]) -> None:

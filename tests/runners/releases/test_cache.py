@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -90,6 +91,54 @@ def test_a_tree_without_a_record_is_rubbish(tmp_path: Path) -> None:
     Path(f"{prefix}.json").unlink()  # as if the process had been killed between the two
     assert Cache(tmp_path).installed("one") is None
     assert tree(cache, "one") == prefix
+
+
+def test_a_tree_without_a_record_is_removed_by_the_next_prune(tmp_path: Path) -> None:
+    cache, other = Cache(tmp_path), Cache(tmp_path)
+    prefix = tree(cache, "one")
+    Path(f"{prefix}.json").unlink()
+    assert other.prune() == [], "the record is yet to come: its maker lives"
+    cache.close()
+    assert [one.name for one in other.prune()] == ["one"]
+    assert not prefix.exists()
+
+
+def test_what_was_just_fetched_is_no_older_than_the_rest_whatever_its_vendor_says(tmp_path: Path) -> None:
+    """apt-get gives a package the time it was made."""
+    cache = Cache(tmp_path)
+    before = blob(cache, "a", age=30)
+    with cache.workspace() as work:
+        (work / "f").write_text("b" * SIZE)
+        os.utime(work / "f", (0, 0))
+        part = part_of(work / "f")
+        cache.adopt(part.path, part.sha256)
+    assert [one.name for one in cache.prune(SIZE)] == [before]
+
+
+FETCHES = """
+import sys
+from pathlib import Path
+from runners.releases.cache import Cache
+from runners.releases.sources import part_of
+cache = Cache(Path(sys.argv[1]))
+for number in range(60):
+    with cache.workspace() as work:
+        for name in range(20):
+            (work / "tree" / str(name)).mkdir(parents=True)
+        (work / "f").write_text(f"{sys.argv[2]}-{number}")
+        part = part_of(work / "f")
+        assert cache.adopt(part.path, part.sha256)
+        (work / "tree").chmod(0o555)
+    cache.prune(0)
+"""
+
+
+def test_processes_that_fetch_and_prune_at_once_do_not_meet(tmp_path: Path) -> None:
+    several = [
+        subprocess.Popen([sys.executable, "-c", FETCHES, tmp_path, name], stderr=subprocess.PIPE, text=True)
+        for name in "abc"
+    ]
+    assert [process.communicate()[1] for process in several] == [""] * len(several)
 
 
 @pytest.mark.parametrize("text", ["", "ten", "10 PiB", "-1", "1e9"])
