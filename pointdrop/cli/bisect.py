@@ -88,7 +88,7 @@ def bisect(
             on_event=reporter.on_event,
             say=reporter.say,
         )
-        path = job.path_of(state, dbms, test, metric, config, candidates, chosen.lane)
+        path = job.path_of(bench, dbms, metric, config, candidates)
         fresh = job.new(dbms, test, metric, config, candidates, budget)
         reporter.say(f"{len(candidates)} candidates from {candidates[0]} to {candidates[-1]}; state in {path}")
         bisection, answer = job.run(bench, path, job.load(path, fresh))

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, side_of, step, told
 from detector.releases.kinds import noise_prior
-from history.model import Block, Lane, Release, Run, Session
+from history.model import Block, Release, Run, Session
 from history.versions import version_key
 from pointdrop.jobs.picks import by_line
 from pointdrop.jobs.sides import Shelf
@@ -117,10 +117,12 @@ def commit_candidates(repository: str, good: str, bad: str) -> list[str]:
     return [first, *between]
 
 
-def path_of(state: Path, dbms: str, test: str, metric: str, config: str, candidates: Sequence[str], lane: Lane) -> Path:
-    """Where the state of this bisection stands; the same question always has the same file."""
-    text = "\n".join((dbms, test, metric, config, lane, *candidates))
-    return state / "bisect" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+def path_of(job: Bench, dbms: str, metric: str, config: str, candidates: Sequence[str]) -> Path:
+    """Where the state of this bisection stands; the same question, at the same scale and durations, always has the same
+    file."""
+    asked = (dbms, job.test.name, metric, config, job.server.name, job.benchmark.name, job.profile.name)
+    text = "\n".join((*asked, *candidates))
+    return job.state / "bisect" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def load(path: Path, fresh: Bisection) -> Bisection:

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 
 from history.model import Release
 from pointdrop.cli.main import app
-from pointdrop.jobs.bisect import commit_candidates, release_candidates
+from pointdrop.jobs.bisect import Bench, commit_candidates, path_of, release_candidates
 from runners.errors import BadSettings
 from runners.releases import Catalogue
 from runners.releases.archives import remove_tree
+from runners.settings import load_benchmark, load_profile, load_server
 
 #: Builds by copying: a commit holds what make would have made of it, so that a build takes a second.
 CONFIGURE = """#!/bin/sh
@@ -104,6 +105,20 @@ def planted(configs: Path, download_state: Path, state: Path) -> tuple[Path, lis
     commits += [commit(repository, "the change"), commit(repository, "harmless too")]
     catalogue.close()
     return repository, commits
+
+
+def test_other_scale_tests_or_durations_are_another_bisection(tmp_path: Path, configs: Path) -> None:
+    def stands(server: str = "small", benchmark: str = "insert", profile: str = "quick") -> Path:
+        catalogue = load_benchmark(benchmark, configs)
+        bench = Bench(
+            get=lambda name: pytest.fail(name), server=load_server(server, configs), benchmark=catalogue,
+            test=catalogue.select(("l.i1",))[-1], profile=load_profile(profile, configs), floor_pct=1.0,
+            configs=configs, state=tmp_path,
+        )  # fmt: skip
+        return path_of(bench, "postgres", "ips", "default", ("17.1", "17.2"))
+
+    others = (stands(server="medium"), stands(benchmark="insert-io"), stands(profile="standard"))
+    assert stands() == stands() and len({stands(), *others}) == 4
 
 
 @pytest.mark.e2e
