@@ -20,7 +20,7 @@ from typing import IO, Literal, cast
 
 from filelock import FileLock
 
-from runners.releases.archives import Limits, check_links, unpack_stream
+from runners.releases.archives import CHUNK_BYTES, Limits, check_links, unpack_stream
 from runners.releases.clients import run_client
 from runners.releases.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
 from runners.releases.sources import DebianSettings, Download, Offer, Part, part_of, read_versions, set_digest
@@ -163,7 +163,12 @@ def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -
         try:
             with tarfile.open(fileobj=cast("IO[bytes]", process.stdout), mode="r|") as tar:
                 unpack_stream(tar, prefix, package.stat().st_size, only=only, root_links=True, limits=Limits())
-        except tarfile.TarError as error:
+            while process.stdout and process.stdout.read(CHUNK_BYTES):  # what pads the archive
+                pass
+            # A tar that ends between two members looks whole; only its writer knows that it is not.
+            if status := process.wait():
+                raise UnsafeArchive(f"{package.name} cannot be unpacked: dpkg-deb ended with status {status}")
+        except (tarfile.TarError, OSError) as error:
             raise UnsafeArchive(f"{package.name} cannot be unpacked: {error}") from error
         finally:
             process.stdout and process.stdout.close()
@@ -177,11 +182,12 @@ def mirror_lines(suites: Sequence[str], keyring: str, kind: Literal["deb", "deb-
     Raises SourceUnavailable when it gets none, and Unverifiable when the keys of the archive are missing.
     """
     listed = run_client(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"],
+        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)", "Created-By: Packages"],
         "this machine's package sources", package="apt",
     )  # fmt: skip
-    pairs = [line.split() for line in listed.splitlines()]
-    own = {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
+    # Others name their suites after Debian's: Docker's archive has a `trixie`, too.
+    rows = [line.split(maxsplit=3) for line in listed.splitlines()]
+    own = {row[1]: row[0] for row in rows if row[2:] == ["main", "Debian"]}
     ordinary = [uri for suite, uri in own.items() if "-" not in suite]
     security = [uri for suite, uri in own.items() if suite.endswith("-security")]
     if not ordinary:
