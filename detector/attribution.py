@@ -149,10 +149,13 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
 def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> str:
     """A sentence when most tests moved in throughput, from one block, while their measured CPU cost did not."""
     for server in sorted({move.key.server for move in moves}):
-        measured: dict[str, int] = defaultdict(int)
+        of_metric: dict[str, int] = defaultdict(int)
         for (where, metric, _), count in tests.items():
             if where == server:
-                measured[resource_of(metric)] = max(measured[resource_of(metric)], count)
+                of_metric[metric] += count
+        measured: dict[str, int] = defaultdict(int)
+        for metric, count in of_metric.items():
+            measured[resource_of(metric)] = max(measured[resource_of(metric)], count)
         here = [move for move in moves if move.key.server == server]
         fast = {move.key.test for move in here if resource_of(move.key.metric) == "throughput"}
         cost = {move.key.test for move in here if resource_of(move.key.metric) in ("cpu", "instructions")}

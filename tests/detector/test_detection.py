@@ -137,6 +137,21 @@ def test_all_tests_alike_is_the_machine() -> None:
     assert {(finding.kind, finding.cause) for finding in findings} == {("environment", "machine")}
 
 
+@pytest.mark.parametrize(("moving", "kind"), [(40, "environment"), (7, "regression")])
+def test_throughput_without_cpu_is_the_machine_when_most_of_all_groups_have_it(moving: int, kind: str) -> None:
+    """Five groups of eight: most tests are most of forty, not most of the largest group."""
+    rng = np.random.default_rng(5)
+    made = []
+    for test in range(40):
+        qps = 1000.0 * np.exp(0.004 * rng.standard_normal((RELEASES, 1)))
+        cpu = 50.0 * np.exp(0.004 * rng.standard_normal((RELEASES, 1)))
+        qps[-1] *= rng.uniform(0.6, 0.9) if test < moving else 1.0
+        for metric, values in (("qps", qps), ("cpu_us/o", cpu)):
+            made.append(series(values.tolist(), test=f"test-{test:02}", metric=metric, group=f"group {test // 8}"))
+    (finding,) = detect(made)
+    assert (finding.kind, finding.release) == (kind, "17.9")
+
+
 def test_another_epoch_without_control_is_no_regression() -> None:
     epochs = ["old" if r < 6 else "new" for r in range(RELEASES)]
     (finding,) = detect(suite(drop=0.08, epochs=epochs))
