@@ -27,6 +27,8 @@ from runners.releases.sources import DebianSettings, Download, Offer, Part, part
 
 #: What of a library package is unpacked: shared objects and the loader, no programs, documents or settings.
 LIBRARY_FILES = re.compile(r"(usr/)?lib(32|64|x32)?/(.+/)?[^/]*\.so(\.[^/]*)?")
+#: What apt is asked about each index.
+_TARGET = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 
 
 class DebianSource:
@@ -182,7 +184,7 @@ def mirror_lines(suites: Sequence[str], keyring: str, kind: Literal["deb", "deb-
     Raises SourceUnavailable when it gets none, and Unverifiable when the keys of the archive are missing.
     """
     listed = run_client(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)", "Created-By: Packages"],
+        ["apt-get", "indextargets", "--format", _TARGET, "Created-By: Packages"],
         "this machine's package sources", package="apt",
     )  # fmt: skip
     # Others name their suites after Debian's: Docker's archive has a `trixie`, too.

@@ -30,7 +30,7 @@ def keyring(tmp_path: Path) -> str:
     return str(tmp_path / "keys.gpg")
 
 
-def play(monkeypatch: pytest.MonkeyPatch, rows: list[tuple[str, ...]]) -> None:
+def play(monkeypatch: pytest.MonkeyPatch, rows: list[tuple[str, str, str, str]]) -> None:
     def indextargets(command: list[str], *_: object, **__: object) -> str:
         text = command[command.index("--format") + 1]
         lines = []
