@@ -65,6 +65,8 @@ def tables(store: Store, name: str, wanted: Selection, settings: ReportSettings)
         test=wanted.test,
     )
     lines = grouped_by_line(found)
+    if wanted.releases and wanted.base:
+        raise NothingToShow(f"the first of --releases is the base; put {wanted.base} there and leave --base out")
     if wanted.releases:
         return across_tables(name, lines, wanted.releases, settings, wanted.view)
     made = KINDS[name](lines, wanted, settings) if lines else []

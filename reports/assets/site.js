@@ -209,7 +209,7 @@
   function comparePage(controls) {
     const data = JSON.parse(document.getElementById("compare-data").textContent);
     const radios = all("input[name=metric]", controls), first = controls.querySelector("[name=a]"), second = controls.querySelector("[name=b]");
-    const number = (value) => value === null ? "–" : Math.abs(value) >= 1e4 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(4)));
+    const number = (value) => value === null ? "–" : Math.abs(value) >= 9999.5 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(4)));
     for (const select of [first, second]) select.replaceChildren(...data.subjects.map((label, at) => new Option(label, at)));
     const place = (name, standard) => { const at = data.subjects.indexOf(query.get(name)); return String(at < 0 ? standard : at); };
     first.value = place("a", data.a);

@@ -83,6 +83,8 @@ def test_releases_side_by_side_must_have_been_measured(history: Store, settings:
         tables(history, "insert", Selection(releases=("postgres 17.0", "postgres 18.0")), settings)
     with pytest.raises(NothingToShow, match="relative, groups, insert, not with configs"):
         tables(history, "configs", Selection(releases=("postgres 17.0", "postgres 18.0")), settings)
+    with pytest.raises(NothingToShow, match="leave --base out"):
+        tables(history, "relative", Selection(releases=("postgres 17.0", "postgres 17.1"), base="17.1"), settings)
 
 
 def test_foreign_text_cannot_leave_its_cell() -> None:
