@@ -268,7 +268,6 @@ def ack_command(
     issues: Issues = None,
 ) -> None:
     """Acknowledge a finding: its issue stays, and nothing more is said of it before it recovers."""
-    import getpass
     from datetime import UTC, datetime
 
     from alerts.overview import acknowledge, key_of
@@ -276,5 +275,16 @@ def ack_command(
     store, where, _ = _open(history, tracker, issues)
     with store:
         key = key_of(store.findings(), key)
-        state = acknowledge(store, key, where.name, actor=getpass.getuser(), reason=reason, at=datetime.now(UTC))
+        state = acknowledge(store, key, where.name, actor=_who(), reason=reason, at=datetime.now(UTC))
     typer.echo(f"{key} is {state.value} now.")
+
+
+def _who() -> str:
+    """The account this runs as; its number where the machine has no name for it, as in a container."""
+    import getpass
+    import os
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

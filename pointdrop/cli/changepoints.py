@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -57,7 +58,8 @@ def changepoints(
 
     try:
         if str(file) == "-":
-            series = read_tidy(sys.stdin)
+            # as a file is read, whatever the locale says
+            series = read_tidy(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline=""))
         else:
             with file.open(encoding="utf-8-sig", newline="") as lines:
                 series = read_tidy(lines)

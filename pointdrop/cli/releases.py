@@ -184,10 +184,13 @@ def verify(
 
     Exit code 1 when something differs; nothing is repaired, `releases prune` and `fetch` do that.
     """
+    from runners.releases import UnknownRelease
     from runners.releases import verify as verify_release
 
     catalogue = _catalogue(offline=not again)
     results: list[dict[str, Any]] = []
+    if dbms and (unknown := set(versions or ()) - {state.release.version for state in catalogue.list(dbms)}):
+        raise UnknownRelease(f"{dbms} {', '.join(sorted(unknown))} is not known; see: pointdrop releases list {dbms}")
     for name in [dbms] if dbms else catalogue.dbmses():
         for state in catalogue.list(name):
             wanted = not versions or state.release.version in versions
@@ -202,6 +205,8 @@ def verify(
             typer.echo(f"{'ok      ' if result['ok'] else 'CHANGED '} {result['release']}")
             for problem in result["problems"]:
                 typer.echo(f"         {problem}")
+    if not results:
+        typer.echo("nothing of this is in the cache, so there is nothing to verify", err=True)
     if not all(result["ok"] for result in results):
         raise typer.Exit(1)
 
@@ -272,6 +277,8 @@ def build(
     catalogue = _catalogue()
     if sum(bool(one) for one in (commit, tree, prefix)) != 1:
         raise UnknownRelease("name one of --commit, --tree and --prefix")
+    if prefix and patch:
+        raise UnknownRelease("--patch needs source code to build; with --prefix there is none")
     if commit:
         built = catalogue.build_commit(dbms, commit, repository=repository, patch=patch, sandbox=sandbox)
     elif tree:

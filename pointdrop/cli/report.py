@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from pointdrop import paths
+from pointdrop.cli.rows import emit
 
 HistoryOption = Annotated[
     str | None, typer.Option("--history", help="SQLAlchemy URL of the history [default: POINTDROP_HISTORY].")
@@ -135,8 +136,7 @@ def table(
     if out is None:
         sys.stdout.write(text)
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        emit(text, out)
         print(out)
 
 

@@ -80,10 +80,15 @@ def json_text(value: Any) -> str:
 
 
 def emit(text: str, out: Path | None = None) -> None:
-    """Data to standard output, or to a file, whole or not at all; its folders are made."""
+    """Data to standard output, or to a file, whole or not at all; its folders are made. What is no file of its own, as
+    /dev/stdout, /dev/null or a pipe, is written to and stays what it is, and so does a link."""
     if out is None:
         typer.echo(text, nl=False)
+    elif out.exists() and (not out.is_file() or out.is_relative_to("/dev")):
+        with out.open("a", encoding="utf-8") as file:
+            file.write(text)
     else:
+        out = out.resolve()
         out.parent.mkdir(parents=True, exist_ok=True)
         draft = out.with_name(f"{out.name}.part")
         draft.write_text(text, encoding="utf-8")

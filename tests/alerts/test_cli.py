@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,16 @@ def test_ack(run) -> None:  # type: ignore[no-untyped-def]
     assert run("ack", KEY, "--reason", "known").stdout == f"{KEY} is acknowledged now.\n"
     assert json.loads(run("list", "--format", "json").stdout)[0]["state"] == "acknowledged"
     assert "prints the keys" in str(run("ack", "nothing", code=1).exception)
+
+
+def test_an_account_without_a_name_can_acknowledge(run, store: Store, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 4711")
+
+    run("sync")
+    monkeypatch.setattr("getpass.getuser", nameless)
+    run("ack", KEY)
+    assert store.events(KEY)[-1].actor == str(os.getuid())
 
 
 def test_provisional_findings_on_request(run) -> None:  # type: ignore[no-untyped-def]

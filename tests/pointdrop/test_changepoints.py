@@ -178,7 +178,8 @@ def test_the_command_reads_a_file_and_writes_lines(tmp_path: Path) -> None:
     table.write_text("\ufeff" + "\n".join(commits()), encoding="utf-8")
     result = CliRunner().invoke(app, ["changepoints", str(table)], catch_exceptions=False)
     assert [json.loads(line)["position"] for line in result.stdout.splitlines()] == [600]
-    result = CliRunner().invoke(app, ["changepoints", "--out", str(out), "-"], input="\n".join(commits()))
+    marked = ("\ufeff" + "\n".join(commits())).encode()
+    result = CliRunner().invoke(app, ["changepoints", "--out", str(out), "-"], input=marked)
     assert (result.exit_code, result.stdout) == (0, "")
     assert [json.loads(line)["position"] for line in out.read_text().splitlines()] == [600]
 
@@ -191,6 +192,11 @@ def test_the_command_refuses_a_bad_table(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert "line 2, column value" in result.stderr
     assert "Traceback" not in result.stderr
+    piped = subprocess.run(
+        [*command[:-1], "-"], input=b"series_id,position,value\nw\xe9,0,1\n", capture_output=True, check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+    assert (piped.returncode, b"must be UTF-8" in piped.stderr) == (2, True)
 
 
 def test_the_server_answers_at_once_and_goes_on_after_a_bad_line() -> None:

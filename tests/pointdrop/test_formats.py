@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from detector.explain import Explanation
 from history import datasets
 from history.store import Store
 from pointdrop.cli.main import app
-from pointdrop.cli.rows import rows_text
+from pointdrop.cli.rows import emit, rows_text
 from pointdrop.jobs.bisect import new
 from pointdrop.jobs.bisect_views import answer_lines, candidate_rows
 from pointdrop.jobs.compare import CompareReport
@@ -83,6 +84,20 @@ def test_an_answer_without_rows_takes_the_place_of_an_old_one(tmp_path: Path) ->
     run(tmp_path, "alerts", "list", "--out", str(out))
     assert out.read_text() == "state  issue  key  title\n"
     assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
+
+
+def test_a_pipe_stays_a_pipe_and_a_link_a_link(tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "latest", tmp_path / "rows.txt"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    emit("rows\n", pipe)
+    assert (os.read(reader, 100), pipe.is_fifo()) == (b"rows\n", True)
+    os.close(reader)
+    target.write_text("old")
+    link.symlink_to(target)
+    emit("rows\n", link)
+    assert (target.read_text(), link.is_symlink()) == ("rows\n", True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "pipe", "rows.txt"]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -83,6 +83,7 @@ def test_errors_say_what_to_do_and_have_the_exit_code_of_bad_input(run: Any) -> 
         (("fetch", "mariadb", "9.9"), UnknownRelease),
         (("fetch", "oracle", "1"), UnknownRelease),
         (("build", "mariadb"), UnknownRelease),
+        (("build", "mariadb", "--prefix", "/usr", "--patch", "a.patch"), UnknownRelease),
     ):
         result = run(*arguments)
         assert isinstance(result.exception, error)
@@ -91,6 +92,12 @@ def test_errors_say_what_to_do_and_have_the_exit_code_of_bad_input(run: Any) -> 
     run("add", "mariadb", "10.11.5", "--withdrawn", "loses rows")
     assert isinstance(run("fetch", "mariadb", "10.11.5").exception, NotRunnable)
     assert DigestMismatch.exit_code == 2
+
+
+def test_verify_says_when_there_is_nothing_it_looked_at(run: Any) -> None:
+    assert isinstance(run("verify", "mariadb", "99.9").exception, UnknownRelease)
+    nothing = run("verify", "mariadb")
+    assert (nothing.exit_code, "nothing to verify" in nothing.stderr) == (0, True)
 
 
 def test_verify_finds_what_was_changed(run: Any) -> None:
