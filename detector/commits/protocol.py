@@ -33,12 +33,13 @@ def answer(line: str, handlers: Mapping[str, Handler] | None = None) -> str:
         kind = question.get("type", "series")
         if kind == "series":
             reply = series(question)
-        elif handlers and kind in handlers:
+        elif handlers and isinstance(kind, str) and kind in handlers:
             reply = handlers[kind](question)
         else:
             known = ", ".join(["series", *(handlers or {})])
             raise ValueError(f'"type" must be one of {known}, got {kind!r}')
-    except (ValueError, RecursionError) as error:
+    # An integer may have more digits than a float can hold.
+    except (ValueError, OverflowError, RecursionError) as error:
         reply = {"error": str(error) or type(error).__name__}
     return json.dumps(reply)
 

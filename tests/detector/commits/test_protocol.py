@@ -40,9 +40,11 @@ def test_other_types_go_to_their_handlers() -> None:
         ('{"values": [1], "tier": "sure"}', '"tier" must be one of'),
         ('{"type": "song"}', '"type" must be one of series'),
         ("[" * 100_000, ""),
+        (f'{{"values": [1, 2, 3, 4, 5, {10**400}]}}', "too large"),
+        ('{"type": ["twice"], "n": 4}', '"type" must be one of series, twice'),
     ],
 )
 def test_a_bad_line_gets_an_error(line: str, message: str) -> None:
-    reply = json.loads(answer(line))
+    reply = json.loads(answer(line, {"twice": lambda question: {"answer": 2 * question["n"]}}))
     assert list(reply) == ["error"]
     assert message in reply["error"]
