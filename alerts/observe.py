@@ -199,7 +199,7 @@ def _half_done(tracker: Tracker, issues: dict[str, Issue], standings: dict[str, 
     said: dict[str, str] = {}
     for key, issue in issues.items():
         state = standings[key].state
-        if state in (OPEN if not issue.open else CLOSED_BY_US):
+        if state in (OPEN if not issue.open else CLOSED_BY_US) and not key.startswith(DIGEST):
             try:
                 events = [event_of(one.body) for one in tracker.comments(issue.number) if one.ours]
             except IssueGone:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
+from github import Auth, Github, GithubException, GithubIntegration, GithubRetry, RateLimitExceededException
 from requests import RequestException
 
 from alerts.errors import BadAlertSettings, TrackerRefused, TrackerUnavailable
 from alerts.settings import GitHub as Settings
+from alerts.trackers.once import translated
 
 API_URL = "https://api.github.com"
 #: A request that takes longer is taken to be lost, in seconds.
@@ -90,6 +91,9 @@ def _logins(connection: Github, settings: Settings) -> frozenset[str]:
     except GithubException as error:
         if error.status == 401:
             raise TrackerRefused("GitHub does not know this GITHUB_TOKEN; it is wrong or has expired.") from error
+        # A limit says nothing of who we are; without our login our own issues would be taken for other people's.
+        if isinstance(error, RateLimitExceededException) or error.status == 429 or error.status >= 500:
+            raise translated(error) from error
         return frozenset(settings.bots)
     except RequestException as error:
         raise TrackerUnavailable(f"GitHub does not answer: {error}") from error

@@ -18,7 +18,8 @@ from alerts.trackers.choose import tracker_for
 from alerts.trackers.files import FilesTracker
 from alerts.trackers.github import GitHubTracker
 from tests.alerts.conftest import QUICK
-from tests.fake_github import FakeGitHub
+from tests.fake_github import FakeGitHub, Fault
+from tests.fake_github.faults import Kind
 
 DRAFT = Draft(key="k", title="t", body=f"{marker('k')}\nx", labels=frozenset({"perf-regression"}))
 
@@ -107,6 +108,14 @@ def test_nobody_answers() -> None:
     quick = QUICK.model_copy(update={"attempts": 1})
     with pytest.raises(TrackerUnavailable):
         account_from({"GITHUB_TOKEN": "t", "GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": url}, quick)
+
+
+@pytest.mark.parametrize("kind", ["primary", "secondary", "429"])
+def test_a_limit_on_our_name_does_not_make_our_issues_foreign(kind: Kind, fake: FakeGitHub) -> None:
+    fake.faults.add(Fault(kind, "GET /user", times=50, reset_in=3600))
+    environment = {"GITHUB_TOKEN": "token_bot", "GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": fake.url}
+    with pytest.raises(TrackerUnavailable):
+        account_from(environment, QUICK.model_copy(update={"attempts": 2}))
 
 
 def test_the_tracker_follows_the_environment(fake: FakeGitHub, tmp_path: Path) -> None:

@@ -50,9 +50,13 @@ BOUNDARIES = [
 EDGES = [("mysql", "8.0", "8.0.30", "8.0.31"), ("mariadb", "10.11", "10.11.5", "10.11.6")]
 WHERE = ["POST .*issues", "POST .*comments", "PATCH .*", "GET .*issues", ".*"]
 KINDS = ["before", "after", "drop_before", "drop_after", "429", "secondary"]
+ACTS = ["close", "close", "reopen", "unlabel", "delete", "drop label", "rename", "forget"]
 #: Syncs after which nothing may be left to do.
 PASSES = 3
-SETTINGS = AlertSettings(github=QUICK.model_copy(update={"attempts": 2}), filing=Filing(daily_cap=2))
+SETTINGS = AlertSettings(
+    github=QUICK.model_copy(update={"attempts": 2}),
+    filing=Filing(daily_cap=2, kinds=("regression", "drift", "environment", "improvement")),
+)
 
 regressions = st.builds(
     lambda boundary, tier, change: finding(
@@ -69,7 +73,14 @@ improvements = st.builds(
 edges = st.builds(
     lambda edge: finding(edge[3], edge[2], dbms=edge[0], line=edge[1], changes={"insert": 2.0}), st.sampled_from(EDGES)
 )
-detections = st.lists(st.one_of(regressions, regressions, improvements, edges), max_size=5, unique_by=lambda f: f.key)
+others = st.builds(
+    lambda boundary, kind: finding(boundary[1], boundary[0], kind=kind, changes={"range-covered": 4.0, "insert": 3.0}),
+    st.sampled_from(BOUNDARIES),
+    st.sampled_from(["drift", "environment"]),
+)
+detections = st.lists(
+    st.one_of(regressions, regressions, improvements, edges, others), max_size=5, unique_by=lambda f: f.key
+)
 faults = st.lists(st.builds(Fault, st.sampled_from(KINDS), st.sampled_from(WHERE), st.integers(1, 4)), max_size=2)
 
 
@@ -88,6 +99,7 @@ class Publishers(RuleBasedStateMachine):
         self.now: datetime = NOW
         self.found: list[Finding] = []
         self.closed_by_people: dict[int, bool] = {}
+        self.titles: dict[int, str] = {}
         self.stores = [self._new_store(0), self._new_store(1)]
         self.clean = False
 
@@ -151,7 +163,7 @@ class Publishers(RuleBasedStateMachine):
         return [issue for issue in self.repo.issues.values() if not issue.deleted]
 
     @precondition(lambda self: hasattr(self, "repo") and self._issues())
-    @rule(pick=st.integers(0, 30), what=st.sampled_from(["close", "reopen", "unlabel", "delete", "drop label"]))
+    @rule(pick=st.integers(0, 30), what=st.sampled_from(ACTS))
     def a_person_acts(self, pick: int, what: str) -> None:
         issue = self._issues()[pick % len(self._issues())]
         self.clean = False
@@ -166,6 +178,10 @@ class Publishers(RuleBasedStateMachine):
                 issue.labels.clear()
             case "delete":
                 issue.deleted = True
+            case "rename":
+                issue.title = self.titles[issue.number] = f"What we call {issue.number}"
+            case "forget":
+                issue.comments = [comment for comment in issue.comments if comment.user == "bot"]
             case "drop label":
                 self.repo.labels.pop("perf-regression", None)
                 for other in self.repo.issues.values():
@@ -206,6 +222,11 @@ class Publishers(RuleBasedStateMachine):
     def what_a_person_closed_stays_closed(self) -> None:
         for number in getattr(self, "closed_by_people", {}):
             assert self.repo.issues[number].state == "closed"
+
+    @invariant()
+    def what_a_person_called_it_it_is_called(self) -> None:
+        for number, title in getattr(self, "titles", {}).items():
+            assert self.repo.issues[number].title == title
 
     def _nothing_is_lost(self, store: Store) -> None:
         """Every sure regression has a link to an issue, or was given back before it was ever filed."""
