@@ -29,7 +29,7 @@ from alerts.settings import Filing
 from alerts.standing import standing_of
 from alerts.trackers.access import account_from
 from alerts.trackers.github import GitHubTracker
-from history.model import Finding, Tier
+from history.model import Finding, FindingEvent, Tier
 from history.store import Store
 from tests.alerts.conftest import BOT_TOKEN, QUICK
 from tests.alerts.examples import NIGHT, NOW, finding
@@ -50,7 +50,7 @@ BOUNDARIES = [
 EDGES = [("mysql", "8.0", "8.0.30", "8.0.31"), ("mariadb", "10.11", "10.11.5", "10.11.6")]
 WHERE = ["POST .*issues", "POST .*comments", "PATCH .*", "GET .*issues", ".*"]
 KINDS = ["before", "after", "drop_before", "drop_after", "429", "secondary"]
-ACTS = ["close", "close", "reopen", "unlabel", "delete", "drop label", "rename", "forget"]
+ACTS = ["close", "close", "reopen", "unlabel", "delete", "drop label", "rename", "forget", "transfer"]
 #: Syncs after which nothing may be left to do.
 PASSES = 3
 SETTINGS = AlertSettings(
@@ -82,6 +82,10 @@ detections = st.lists(
     st.one_of(regressions, regressions, improvements, edges, others), max_size=5, unique_by=lambda f: f.key
 )
 faults = st.lists(st.builds(Fault, st.sampled_from(KINDS), st.sampled_from(WHERE), st.integers(1, 4)), max_size=2)
+
+
+class Stopped(Exception):
+    """The machine, in the middle of a sync."""
 
 
 class Publishers(RuleBasedStateMachine):
@@ -129,6 +133,25 @@ class Publishers(RuleBasedStateMachine):
             sync(self.stores[publisher], self._tracker(), SETTINGS, now=self.now, environment={})
         self.github.faults.clear()
 
+    @rule(publisher=st.integers(0, 1), after=st.integers(0, 12))
+    def a_night_that_stops(self, publisher: int, after: int) -> None:
+        """The machine goes off before an event is written, whatever was done in the tracker."""
+        self.now += NIGHT
+        self.clean = False
+        store = self.stores[publisher]
+        detect(store, *self.found)
+        append, left = store.append_event, iter(range(after))
+
+        def stops(event: FindingEvent) -> bool:
+            if next(left, None) is None:
+                raise Stopped
+            return append(event)
+
+        store.append_event = stops  # type: ignore[method-assign]
+        with contextlib.suppress(TrackerError, Stopped):
+            sync(store, self._tracker(), SETTINGS, now=self.now, environment={})
+        del store.append_event
+
     @rule(publisher=st.integers(0, 1))
     def a_good_night(self, publisher: int) -> None:
         self.now += NIGHT
@@ -160,7 +183,7 @@ class Publishers(RuleBasedStateMachine):
         self.clean = False
 
     def _issues(self) -> list[Issue]:
-        return [issue for issue in self.repo.issues.values() if not issue.deleted]
+        return [issue for issue in self.repo.issues.values() if not issue.deleted and not issue.moved_to]
 
     @precondition(lambda self: hasattr(self, "repo") and self._issues())
     @rule(pick=st.integers(0, 30), what=st.sampled_from(ACTS))
@@ -178,6 +201,8 @@ class Publishers(RuleBasedStateMachine):
                 issue.labels.clear()
             case "delete":
                 issue.deleted = True
+            case "transfer":
+                issue.moved_to = "o/other/issues/1"
             case "rename":
                 issue.title = self.titles[issue.number] = f"What we call {issue.number}"
             case "forget":
@@ -190,7 +215,7 @@ class Publishers(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "repo") and self._issues())
     @rule(
         pick=st.integers(0, 30),
-        text=st.sampled_from(["/ack", "/snooze 1", "/not-a-bug", "/rerun", "/status", "/snooze", "thanks"]),
+        text=st.sampled_from(["/ack", "/snooze 1", "/not-a-bug", "/rerun", "/bisect", "/status", "/snooze", "thanks"]),
         who=st.sampled_from(["mark", "eve"]),
     )
     def a_person_says(self, pick: int, text: str, who: str) -> None:
