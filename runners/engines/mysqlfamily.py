@@ -6,7 +6,7 @@ import re
 import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -79,7 +79,7 @@ class MySQLFamily(Engine):
         self._fresh_data()
         lines = ["CREATE DATABASE mysql;", "USE mysql;", preamble]
         for script in scripts:
-            text = script.read_text(errors="surrogateescape")
+            text = script.read_text(encoding="utf-8", errors="surrogateescape")
             lines += [line for line in text.splitlines() if _NAMES_HOST not in line]
         self._initialise("--bootstrap", text_in="\n".join(lines) + "\n")
 
@@ -189,8 +189,13 @@ class MySQLFamily(Engine):
     @contextmanager
     def old_versions_kept(self) -> Iterator[None]:
         """An open snapshot holds purge back."""
-        with self._connect() as connection, connection.cursor() as cursor:
-            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(self._connect())
+                connection.query(begin)
+            except pymysql.Error as error:
+                raise EngineError(f"{self.installed.release.name}: {begin}: {error}") from error
             yield
 
     def leave_nothing_undone(self) -> None:

@@ -123,6 +123,11 @@ class Postgres(Engine):
             dbname=here.database,
             autocommit=True,
             connect_timeout=CONNECT_DEADLINE_S * (10 if self.under_valgrind else 1),
+            # libpq takes what is not given from PGOPTIONS, PGHOSTADDR and their like.
+            options="",
+            hostaddr="",
+            target_session_attrs="any",
+            sslmode="disable",
         )
 
     def _socket_file(self) -> Path:

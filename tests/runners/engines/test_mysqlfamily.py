@@ -185,6 +185,26 @@ def test_another_version_and_a_bad_statement(
         engine.query("SELECT nothing_here")
 
 
+def test_a_server_that_is_gone_fails_as_servers_do(make: Callable[..., Engine], mariadb: Installed) -> None:
+    """So that its block is a failed one, and the session goes on."""
+    engine = started(make(mariadb))
+    psutil.Process(engine.server_pid).kill()
+    with pytest.raises(EngineError, match="START TRANSACTION"), engine.old_versions_kept():
+        raise AssertionError("there is nobody to keep them")
+
+
+def test_scripts_of_a_release_reach_it_byte_by_byte(
+    make: Callable[..., Engine], mariadb: Installed, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Help texts of old releases are not all UTF-8."""
+    engine = make(mariadb)
+    script = place / "help.sql"
+    script.write_bytes(b"SELECT 'na\xefve';\n")
+    monkeypatch.setattr(engine.installed.__class__, "command", lambda *_: ["sh", "-c", f"cat > {engine.directory}/in"])
+    engine._bootstrap([script])  # type: ignore[attr-defined]
+    assert b"SELECT 'na\xefve';" in (engine.directory / "in").read_bytes()
+
+
 @pytest.mark.slow
 def test_the_lane_that_counts_starts_under_valgrind(
     make: Callable[..., Engine], release: Callable[..., Installed], rendered: Callable[..., RenderedOptions]

@@ -88,6 +88,21 @@ def test_the_environment_of_the_harness_does_not_reach_it(
     assert "LD_PRELOAD_MARK" not in psutil.Process(engine.server_pid).environ()
 
 
+def test_the_harness_talks_to_its_own_server_whatever_its_environment_says(
+    make: Callable[..., Engine], postgres: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "PGOPTIONS": "-c statement_timeout=1 -c work_mem=64kB",
+        "PGHOSTADDR": "127.0.0.1",
+        "PGTARGETSESSIONATTRS": "standby",
+        "PGSSLMODE": "require",
+    }.items():
+        monkeypatch.setenv(name, value)
+    engine = started(make(postgres))
+    assert engine.query("SHOW work_mem") != [("64kB",)]
+    engine.query("SELECT pg_sleep(0.05)")
+
+
 def test_a_kill_leaves_nothing(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
     pids, socket, shared = engine.pids(), engine.connection.socket, engine.server.record.shared_files
