@@ -26,6 +26,8 @@ from runners.engines.sandbox import SANDBOX
 POLL_S = 0.02
 #: Lines of the server's log that an error shows.
 LOG_TAIL_LINES = 15
+#: What is read of it for that: a server that complains all the time writes a log larger than memory.
+LOG_TAIL_BYTES = 1 << 16
 
 
 class NotReady(Exception):
@@ -69,7 +71,7 @@ class Server:
                 command,
                 cwd=self.directory,
                 env=self._environment(environment),
-                input=text_in.encode(),
+                input=text_in.encode(errors="surrogateescape"),  # what is no UTF-8 comes out as it was read
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 timeout=deadline_s,
@@ -204,8 +206,9 @@ class Server:
     def log_tail(self) -> str:
         """The last lines the server logged, and what the watch of its disk has to say."""
         try:
-            with open(self.log, errors="replace", opener=_no_link) as file:
-                logged = file.read()
+            with open(self.log, "rb", opener=no_link) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - LOG_TAIL_BYTES))
+                logged = file.read(LOG_TAIL_BYTES).decode(errors="replace")
         except OSError:
             logged = ""
         said = f"\nits disk: {self._watch.said}" if self._watch and self._watch.said else ""
@@ -246,6 +249,6 @@ def _tail(text: str) -> str:
     return "\n".join(text.splitlines()[-LOG_TAIL_LINES:]) or "(nothing was logged)"
 
 
-def _no_link(path: str, flags: int) -> int:
+def no_link(path: str, flags: int) -> int:
     """Opens a file, but not what a server put there to be shown a file that it may not read."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from pathlib import Path
 
+from runners.engines.server import no_link
 from runners.errors import CountingFailed
 from runners.instructions.callgrind import Profile, parse_profile
 
 #: Milliseconds before vgdb interrupts a server that waits for its client, as it does whenever we talk to it.
 INVOKE_MS = 1
+#: The largest of a DBMS have a few MiB.
+LARGEST_DUMP_BYTES = 256 << 20
 
 
 #: Where every server of MySQL's family takes a statement from its client: the thread that ran this is the session's.
@@ -61,13 +66,25 @@ class Counter:
             dumps.setdefault(int(path.suffix[1:].partition("-")[0]), []).append(path)
         if not dumps:
             raise CountingFailed(f"process {pid} dumped no profile into {self._directory}")
-        profiles = [parse_profile(path.read_text(errors="replace")) for path in sorted(dumps[max(dumps)])]
+        profiles = [parse_profile(_read(path)) for path in sorted(dumps[max(dumps)])]
         for path in self._directory.glob("callgrind.*"):
             path.unlink(missing_ok=True)
         profile = session_profile(profiles) if self._threads else profiles[-1]
         if profile.total == 0:
             raise CountingFailed(f"process {pid} executed no instruction while it was counted")
         return profile
+
+
+def _read(path: Path) -> str:
+    """A dump; CountingFailed when the server has put something else there, which would never end or be another's."""
+    try:
+        with open(path, errors="replace", opener=no_link) as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_DUMP_BYTES:
+                return file.read()
+    except OSError as error:
+        raise CountingFailed(f"{path} cannot be read: {error.strerror}") from error
+    raise CountingFailed(f"{path} is no profile of callgrind")
 
 
 def session_profile(threads: list[Profile]) -> Profile:

@@ -271,6 +271,16 @@ def test_shared_memory_of_a_killed_server_is_removed(place: Path) -> None:
         shared.unlink(missing_ok=True)
 
 
+def test_of_a_log_larger_than_memory_only_the_end_is_read(place: Path) -> None:
+    server = Server("sleeper", place / "server", server_account(), place / "state", "KILL")
+    with server.log.open("wb") as log:
+        log.truncate(1 << 42)
+        log.seek(0, os.SEEK_END)
+        log.write(b"\nthe end\n")
+    assert server.log_tail().endswith("\nthe end")
+    server.kill()
+
+
 @pytest.mark.parametrize(("act", "told"), [("exit 0", ""), ("kill -SEGV $$", "crashed as it stopped")])
 def test_a_crash_as_the_server_stops_is_told(place: Path, act: str, told: str) -> None:
     account = server_account()

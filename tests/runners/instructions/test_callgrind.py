@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import CountingFailed
-from runners.instructions import parse_profile
+from runners.instructions import Counter, parse_profile
 
 SMALL = """\
 # callgrind format
@@ -72,3 +75,25 @@ def test_every_function_keeps_its_cost(costs: dict[str, int]) -> None:
     body = "".join(f"fn=({number}) {name}\n0 {cost}\n" for number, (name, cost) in enumerate(costs.items()))
     profile = parse_profile(f"events: Ir\n{body}totals: {sum(costs.values())}\n")
     assert {function: cost for (function, _), cost in profile.functions.items()} == costs
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "too large"])
+def test_what_a_server_puts_in_the_place_of_its_profile_is_not_read(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another's file, or one that never ends; the server's account owns the folder."""
+    dump = tmp_path / "callgrind.812.1"
+    if kind == "link":
+        (tmp_path / "mine").write_text(SMALL)
+        dump.symlink_to(tmp_path / "mine")
+    elif kind == "pipe":
+        os.mkfifo(dump)
+    else:
+        dump.write_text(SMALL)
+        monkeypatch.setattr("runners.instructions.valgrind.LARGEST_DUMP_BYTES", 10)
+    with pytest.raises(CountingFailed, match=r"callgrind\.812\.1"):
+        Counter(tmp_path).take(812)
+    dump.unlink()
+    dump.write_text(SMALL)
+    monkeypatch.undo()
+    assert Counter(tmp_path).take(812) == parse_profile(SMALL)
