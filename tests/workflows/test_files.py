@@ -94,6 +94,14 @@ def test_what_runs_a_patch_has_no_token_no_checkout_and_no_words_of_strangers() 
         assert all("${{" not in step.get("run", "") for step in job["steps"])
 
 
+def test_no_remark_and_no_other_label_cancels_a_benchmark() -> None:
+    """A workflow's own group is joined before any job's condition is looked at."""
+    asked = load(ROOT / ".github" / "workflows" / "bench-command.yml")
+    assert "concurrency" not in asked and asked["jobs"]["patch"]["concurrency"]["queue"] == "max"
+    group = load(ROOT / ".github" / "workflows" / "pr-bench.yml")["concurrency"]["group"]
+    assert "label.name == 'bench' &&" in group and "|| github.run_id" in group
+
+
 def test_nothing_that_runs_for_every_pull_request_is_self_hosted() -> None:
     for path in FILES:
         workflow = load(path)
