@@ -212,7 +212,7 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         "memory",
         lambda f: _size(f.memory_available, MEMORY_NEEDED),
         "The server's buffer pool, the data in the page cache and the client must fit together.",
-        "the session stops before its first block when the plan does not fit",
+        "servers that do not start, or a machine that swaps",
         (),
     ),
     (
@@ -220,7 +220,7 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         lambda f: _size(f.disk_free, DISK_NEEDED),
         "Prepared data, one copy a block, and the release cache stand below the state directory.",
         "the session stops before the load when the plan does not fit",
-        ("pointdrop releases prune   # frees the cache of releases that no plan names",),
+        ("pointdrop releases prune --keep 10GiB   # removes what was not used for longest",),
     ),
     (
         "file system",
