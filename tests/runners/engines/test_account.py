@@ -44,6 +44,13 @@ def test_the_outermost_folder_in_the_way_is_named(tmp_path: Path) -> None:
     assert owner.barrier(inner) is None
 
 
+def test_what_we_may_enter_by_another_group_is_no_barrier(tmp_path: Path) -> None:
+    """Servers that run as ourselves keep all our groups; who and whose group this is alone does not tell."""
+    (tmp_path / "shared").mkdir(mode=0o770)
+    ourselves = Account("me", uid=54321, gid=54321, drops=False)
+    assert ourselves.barrier(tmp_path / "shared" / "data") is None
+
+
 def test_a_link_that_an_account_left_is_not_followed(tmp_path: Path) -> None:
     """Root would give away, or write to, what it leads to."""
     account = server_account()
