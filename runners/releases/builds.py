@@ -34,6 +34,8 @@ from runners.releases.sandbox import sandboxed
 STEP_SECONDS = 6 * 3600
 #: Of the log, in the message of a failed build.
 SHOWN_LINES = 12
+#: What is read for that: a build may log more than memory holds.
+SHOWN_BYTES = 1 << 16
 
 
 class Recipe(BaseModel):
@@ -200,7 +202,9 @@ class Builder:
         except DiskFull as error:
             raise BuildFailed(f"the build was stopped: {error}; make room there. The log is {log}") from error
         if status:
-            last = "\n  ".join(log.read_text(errors="replace").splitlines()[-SHOWN_LINES:])
+            with log.open("rb") as written:
+                written.seek(max(0, log.stat().st_size - SHOWN_BYTES))
+                last = "\n  ".join(written.read().decode(errors="replace").splitlines()[-SHOWN_LINES:])
             raise BuildFailed(
                 f"the build failed with status {status}:\n  {last}\nThe whole log is {log}. "
                 f"It needs: apt-get install {' '.join(self.recipe.packages)}"

@@ -40,7 +40,10 @@ def installed_version(prefix: Path, sandbox: bool = False) -> str:
                 if sandbox:
                     inside = sandboxed(command, writable=(), readable=(prefix,), directory=prefix, environment=PLAIN)
                     command = [*scope(), *server_account().command(inside)]
-                done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
+                try:
+                    done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
+                except (OSError, subprocess.TimeoutExpired) as error:
+                    raise SourceUnavailable(f"{program} does not start: {error}") from error
                 if found := re.search(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)", done.stdout.partition(" ")[2]):
                     return found[0]
                 raise SourceUnavailable(f"{program} does not say its version: {(done.stdout + done.stderr)[:200]}")

@@ -49,7 +49,10 @@ class MavenSource:
         self._get("LATEST:pom", "--update-snapshots")
         versions: set[str] = set()
         for metadata in self._folder.glob("maven-metadata-*.xml"):
-            versions.update(node.text or "" for node in ElementTree.parse(metadata).iter("version"))
+            try:
+                versions.update(node.text or "" for node in ElementTree.parse(metadata).iter("version"))
+            except ElementTree.ParseError as error:
+                raise SourceUnavailable(f"{self._settings.artifact}: {metadata.name} is damaged: {error}") from error
         if not versions:
             raise SourceUnavailable(f"{self._settings.artifact}: the repository lists no version")
         return read_versions(self._settings.versions, sorted(versions))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -98,7 +99,29 @@ def _object(text: str, key: str, what: str) -> Any:
         raise SourceUnavailable(f"{what}: the answer has no {key!r}, so it is not what the API gives") from error
 
 
+@contextmanager
+def _as_the_api_gives_it(what: str) -> Iterator[None]:
+    """SourceUnavailable for an answer of another shape than is read here."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SourceUnavailable(f"{what}: the answer is not what the API gives: {error!r}") from error
+
+
+def _day(text: object) -> date | None:
+    """The day in a date and time; None when it is none, such as 0000-00-00."""
+    try:
+        return date.fromisoformat(str(text or "")[:10])
+    except ValueError:
+        return None
+
+
 def mariadb_offers(base: str, get: Get) -> list[Offer]:
+    with _as_the_api_gives_it(base):
+        return _mariadb_offers(base, get)
+
+
+def _mariadb_offers(base: str, get: Get) -> list[Offer]:
     offers = []
     for major in _object(get(f"{base}/"), "major_releases", base):
         status = str(major.get("release_status", "")).lower()
@@ -106,19 +129,19 @@ def mariadb_offers(base: str, get: Get) -> list[Offer]:
             continue
         url = f"{base}/{major['release_id']}/"
         for version, release in _object(get(url), "releases", url).items():
-            day = str(release.get("date_of_release") or "")[:10]
-            offers.append(Offer(version, version, date.fromisoformat(day) if day else None))
+            offers.append(Offer(version, version, _day(release.get("date_of_release"))))
     return offers
 
 
 def mariadb_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
     url = f"{base}/{version}/"
     data = _object(get(url), "release_data", url)
-    files = {str(file["file_name"]): file for file in data[version]["files"]} if version in data else {}
-    chosen = files[choose(sorted(files), patterns, version)]
-    sums = chosen.get("checksum") or {}
-    checksums = {name.removesuffix("sum"): str(value).lower() for name, value in sums.items() if value}
-    return VendorFile(str(chosen["file_name"]), str(chosen["file_download_url"]), checksums)
+    with _as_the_api_gives_it(url):
+        files = {str(file["file_name"]): file for file in data[version]["files"]} if version in data else {}
+        chosen = files[choose(sorted(files), patterns, version)]
+        sums = chosen.get("checksum") or {}
+        checksums = {name.removesuffix("sum"): str(value).lower() for name, value in sums.items() if value}
+        return VendorFile(str(chosen["file_name"]), str(chosen["file_download_url"]), checksums)
 
 
 # --- Postgres ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runners.engines import server_account
-from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, UnknownRelease
+from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, SourceUnavailable, UnknownRelease
 from runners.releases.archives import remove_tree
 from runners.releases.builds import Builder, Recipe, load_recipe, steps
 from tests.runners.releases.vendorsite import Site
@@ -183,6 +183,15 @@ def test_submodules_are_put_in_their_places(catalogue: Catalogue, project: Path,
     installed = catalogue.fetch("postgres", "17.2")
     assert says(installed) == "postgres (PostgreSQL) 17.2"
     assert f"deep%part@{commit}.tar" in installed.parts
+
+
+def test_what_is_no_program_of_this_machine_is_told(catalogue: Catalogue, tmp_path: Path) -> None:
+    prefix = tmp_path / "opt"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "postgres").write_bytes(b"\x7fELF of another machine")
+    (prefix / "bin" / "postgres").chmod(0o755)
+    with pytest.raises(SourceUnavailable, match=r"bin/postgres does not start: .*Exec format"):
+        catalogue.adopt("postgres", prefix)
 
 
 def test_a_failed_build_shows_the_end_of_its_log_and_what_it_needs(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -86,6 +87,27 @@ def test_a_missing_archive_and_missing_pages_name_address_and_status(site: Site,
     site.routes["/rest-api/mariadb/"] = Answer(b"<html>maintenance</html>")
     with pytest.raises(SourceUnavailable, match="no 'major_releases'"):
         tarball.offers()
+
+
+@pytest.mark.parametrize(
+    ("releases", "said"),
+    [
+        ({"10.11.9": {"date_of_release": "0000-00-00"}}, ""),
+        ({"10.11.9": None}, "not what the API gives"),
+        ([], "not what"),
+    ],
+)
+def test_an_answer_of_another_shape_is_an_unavailable_source(
+    site: Site, tmp_path: Path, releases: object, said: str
+) -> None:
+    """And no error that ends the discovery of every other source."""
+    tarball = mariadb(site, tmp_path)
+    site.routes["/rest-api/mariadb/10.11/"] = Answer(json.dumps({"releases": releases}).encode())
+    if said:
+        with pytest.raises(SourceUnavailable, match=said):
+            tarball.offers()
+    else:
+        assert tarball.offers() == [Offer("10.11.9", "10.11.9")], "only the day is not known"
 
 
 def test_a_truncated_body_is_continued_where_it_broke_off(site: Site, tmp_path: Path, into: Path) -> None:
