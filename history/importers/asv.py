@@ -58,15 +58,17 @@ def parse(content: bytes, about: About) -> Parsed:
     for name, row in results.items():
         try:
             values, axes = row[result], row[params] if len(row) > params else []
-            tests = [f"{name}({', '.join(combination)})" if axes else name for combination in product(*axes)]
             if values is None:
                 continue
-            if len(values) != len(tests):
-                raise InvalidRecord(f"{name} has {len(values)} values for {len(tests)} combinations of parameters")
+            # Counted before they are made: a few long lists have more combinations than there is memory.
+            combinations = math.prod(len(axis) for axis in axes)
+            if len(values) != combinations:
+                raise InvalidRecord(f"{name} has {len(values)} values for {combinations} combinations of parameters")
+            tests = [f"{name}({', '.join(combination)})" if axes else name for combination in product(*axes)]
             for test, value in zip(tests, values, strict=True):
                 if value is not None and not math.isnan(value):
                     yield _figure(name, test, value, version, line, started, about)
-        except (TypeError, LookupError, InvalidRecord) as error:
+        except (TypeError, LookupError, OverflowError, InvalidRecord) as error:
             yield Rejection(line=1, reason=f"{name}: {error}")
 
 

@@ -18,6 +18,8 @@ from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, decoded, direction, number
 from history.importing import Rejection
 
+#: Of a number of iterations, which is stored in 64 bits.
+MOST_DIGITS = 18
 KEYS = ("dbms", "version", "line", "server", "config", "benchmark")
 
 _KEY = re.compile(r"^([a-z][^\sA-Z:]*):\s*(.*)$")
@@ -47,7 +49,7 @@ def parse(content: bytes, about: About) -> Parsed:
 
 def _line(line_number: int, words: list[str], told: dict[str, str], about: About) -> Parsed:
     name, count, *pairs = words
-    if not count.isdigit() or not pairs or len(pairs) % 2:
+    if not (count.isdecimal() and len(count) <= MOST_DIGITS) or not pairs or len(pairs) % 2:
         raise InvalidRecord("a benchmark line is NAME ITERATIONS, then pairs of VALUE UNIT")
     test = name.removeprefix("Benchmark")
     benchmark = told.get("benchmark", "")

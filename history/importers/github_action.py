@@ -75,7 +75,11 @@ def parse(content: bytes, about: About) -> Parsed:
         return
     for suite, entries in store.entries.items():
         for entry in entries:
-            started = datetime.fromtimestamp(entry.date / 1000, UTC)
+            try:
+                started = datetime.fromtimestamp(entry.date / 1000, UTC)
+            except (ValueError, OverflowError, OSError) as error:
+                yield Rejection(line=1, reason=f"the date {entry.date} of commit {entry.commit.id}: {error}")
+                continue
             version = commit_version(started, entry.commit.id)
             for one in entry.benches:
                 yield _figure(one, suite, version, started, entry.tool, about)

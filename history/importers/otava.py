@@ -93,5 +93,5 @@ def _row(line: int, cells: dict[str, str], about: About) -> Parsed:
                 config=cells.get("config", ""),
                 benchmark=cells.get("benchmark", ""),
             )
-    except (InvalidRecord, OverflowError, OSError) as error:
+    except (InvalidRecord, ValueError, OverflowError, OSError) as error:
         yield Rejection(line=line, reason=str(error))

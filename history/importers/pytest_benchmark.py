@@ -21,7 +21,7 @@ from history.importers.figures import About, Figure, Parsed, commit_version, dec
 from history.importers.otava import COMMIT_LINE
 from history.importing import Rejection
 from history.limits import check_value
-from history.model import Value
+from history.model import Value, utc
 
 METRIC = "time"
 NO_COMMIT = "unversioned"
@@ -63,10 +63,10 @@ def parse(content: bytes, about: About) -> Parsed:
         if isinstance(value, dict):
             value["started"] = value.get("datetime")
         found = _File.model_validate(value)
+        started = utc(found.started if found.started.tzinfo else found.started.replace(tzinfo=UTC))
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not pytest-benchmark: {'; '.join(str(error).splitlines()[:3])}")
         return
-    started = found.started if found.started.tzinfo else found.started.replace(tzinfo=UTC)
     commit = found.commit_info
     version, line = about.version, ""
     if not version:

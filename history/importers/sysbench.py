@@ -28,9 +28,11 @@ from history.model import Better
 RATES = {"transactions": "tps", "queries": "qps"}
 LATENCIES = {"avg": "latency_avg", "max": "latency_max", "95th percentile": "latency_p95"}
 
-_RATE = re.compile(r"^\s+(transactions|queries):\s+(\d+)\s+\(([\d.]+) per sec\.\)$")
-_EVENTS = re.compile(r"^\s+events per second:\s+([\d.]+)$")
-_LATENCY = re.compile(r"^\s+(avg|max|95th percentile):\s+([\d.]+)$")
+#: Of no more digits than a number that is stored may have.
+_NUMBER = r"(\d{1,18}(?:\.\d{1,18})?)"
+_RATE = re.compile(rf"^\s+(transactions|queries):\s+(\d{{1,18}})\s+\({_NUMBER} per sec\.\)$")
+_EVENTS = re.compile(rf"^\s+events per second:\s+{_NUMBER}$")
+_LATENCY = re.compile(rf"^\s+(avg|max|95th percentile):\s+{_NUMBER}$")
 
 
 class _Queries(BaseModel):

@@ -27,7 +27,10 @@ def utc(moment: datetime) -> datetime:
     """`moment` in UTC; a naive time is an error, since hosts in two time zones append to one history."""
     if moment.tzinfo is None:
         raise ValueError("a time needs its time zone; use datetime.now(UTC)")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("in UTC this time lies outside the years 1 to 9999") from None
 
 
 def finite(value: float) -> float:

@@ -194,6 +194,7 @@ def test_labels(text: str, expected: tuple[str, str, str]) -> None:
     assert label(text) == expected
 
 
+ASV = '{"version": 2, "date": 1, "commit_hash": "a", "result_columns": ["result", "params"], "results": {"b": %s}}'
 OTAVA = "time,commit,version,throughput\n"
 
 
@@ -202,26 +203,39 @@ OTAVA = "time,commit,version,throughput\n"
     [
         ("sysbench", "sysbench 1.0.20\nRunning the test", 0, "did not finish"),
         ("sysbench", (CAPTURED / "sysbench.txt").read_text() * 2, 0, "more than one run"),
+        ("sysbench", "sysbench 1.0.20\n    events per second:  1.2.3\n", 0, "did not finish"),
+        ("sysbench", f"sysbench 1.0.20\n    queries: {'9' * 5000} (7.0 per sec.)\n", 0, "did not finish"),
         ("sysbench", '[{"tps": 1}]', 1, "report_json"),
         ("sysbench", "[]", 1, "no entries"),
         ("otava", OTAVA + "yesterday,a,17.1,5\n", 2, "no time"),
         ("otava", OTAVA + "2026-01-05,a,17.1,fast\n", 2, "no number"),
         ("otava", OTAVA + "2026-01-05,a,17.1,nan\n", 2, "not finite"),
         ("otava", OTAVA + "2026-01-05,a,17.1\n", 2, "3 cells"),
+        ("otava", OTAVA + "999999999999999,a,17.1,5\n", 2, "out of range"),
+        ("otava", OTAVA + "²,a,17.1,5\n", 2, "²"),
+        ("otava", OTAVA + "0001-01-01T00:00:00+23:00,a,17.1,5\n", 2, "years 1 to 9999"),
         ("otava", "when,throughput\n", 1, "`time` first"),
         ("otava", "time,a,a\n", 1, "each once"),
         ("bmf", '{"a": {"b": {"value": NaN}}}', 1, "Bencher"),
         ("bmf", '{"a": {"b": {"value": "1"}}}', 1, "Bencher"),
         ("bmf", '{"a": 7}', 1, "Bencher"),
         ("github-action-benchmark", '[{"name": "a", "unit": "s"}]', 1, "github-action-benchmark"),
+        ("github-action-benchmark", '{"entries": {"S": [{"commit": {"id": "a"}, "date": 1000000000000000000, '
+                                    '"benches": []}]}}', 1, "the date 1000000000000000000"),
         ("asv", '{"version": 1}', 1, "format 2"),
         ("asv", '{"version": 2, "date": 1, "commit_hash": "a", "result_columns": ["result", "params"], '
                 '"results": {"b": [[1, 2], []]}}', 1, "2 values for 1"),
+        ("asv", ASV % f"[[1], {json.dumps([['x'] * 1000] * 9)}]", 1, "1 values for 1" + "000" * 9),
+        ("asv", ASV % f"[[{10**400}], []]", 1, "too large"),
         ("asv", "[" * 100_000, 1, "asv"),
         ("benchstat", "BenchmarkA x 7 ns/op\n", 1, "NAME ITERATIONS"),
         ("benchstat", "BenchmarkA 7 7\n", 1, "NAME ITERATIONS"),
+        ("benchstat", "BenchmarkA ² 7 ns/op\n", 1, "NAME ITERATIONS"),
+        ("benchstat", f"BenchmarkA {'9' * 5000} 7 ns/op\n", 1, "NAME ITERATIONS"),
         ("benchstat", "BenchmarkA 7 fast ns/op\n", 1, "no number"),
         ("pytest-benchmark", '{"machine_info": {}}', 1, "pytest-benchmark"),
+        ("pytest-benchmark", '{"datetime": "0001-01-01T00:00:00+23:00", "commit_info": {"id": "abc"}, '
+                             '"benchmarks": []}', 1, "years 1 to 9999"),
         ("smalldatum", "a b dbms\n1 2 nothing\n", 2, "no label"),
         ("smalldatum", "a b dbms\n1 x my8030\n", 2, "no number"),
         ("smalldatum", "nothing here\n", 0, "no figures"),

@@ -73,6 +73,7 @@ def test_an_import_is_idempotent(store: Store, tmp_path: Path) -> None:
         (changed(SESSION, id="x" * 201), "id"),
         (changed(SESSION, surprise=1), "surprise"),
         (changed(SESSION, id="t", started="2026-01-05T00:00:00"), "time zone"),
+        (changed(SESSION, id="t", started="0001-01-01T00:00:00+23:00"), "years 1 to 9999"),
         (changed(SESSION, id="t", seed="7"), "seed"),
         (changed(SESSION, id="t", seed=2**64), "seed"),
         (changed(SESSION, id="t", plan="a\0b"), "NUL"),
