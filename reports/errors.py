@@ -2,6 +2,7 @@
 
 ReportError
 ├── BadAnnotations   configs/annotations.toml breaks its format; names the entry and what is allowed
+├── BadSettings      another file below configs is wrong; names it and what is wrong
 ├── NothingToShow    the history holds no such line, release or table
 └── PageTooLarge     a page would pass the size every reader can load
 """
@@ -19,6 +20,12 @@ class ReportError(Exception):
 
 class BadAnnotations(ReportError):
     """The annotations file breaks its format."""
+
+    exit_code = 2
+
+
+class BadSettings(ReportError):
+    """A file of the configuration cannot be used."""
 
     exit_code = 2
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from history.model import Metric
 from reports.annotations import Annotation, load_annotations
-from reports.errors import ReportError
+from reports.errors import BadSettings
 from reports.relative import DEFAULT_SMALLEST_PCT
 
 #: No page passes this, so that every browser and every reader can load it.
@@ -56,12 +58,22 @@ class ReportSettings:
 
 
 def load_settings(configs: Path) -> ReportSettings:
-    """Settings from the committed configuration: metrics, catalogues of tests, annotations. Files may be absent."""
-    metrics = {name: Metric(name=name, **table) for name, table in _table(configs / "metrics.toml").items()}
+    """Settings from the committed configuration: metrics, catalogues of tests, annotations. Files may be absent;
+    BadSettings or BadAnnotations when one is wrong."""
+    path, name = configs / "metrics.toml", ""
+    metrics: dict[str, Metric] = {}
     tests: dict[str, TestInfo] = {}
-    for path in sorted((configs / "benchmarks").glob("*.toml")):
-        for entry in _table(path).get("test", []):
-            tests.setdefault(entry["name"], TestInfo(len(tests), entry.get("sql", "")))
+    try:
+        for name, table in _table(path).items():
+            metrics[name] = Metric.model_validate({"name": name, **table})
+        for path in sorted((configs / "benchmarks").glob("*.toml")):
+            for entry in _table(path).get("test", []):
+                tests.setdefault(entry["name"], TestInfo(len(tests), entry.get("sql", "")))
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, (name, *one['loc'])))}: {one['msg']}" for one in error.errors())
+        raise BadSettings(f"{path}: {problems}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadSettings(f"{path} is not of the form that docs/plans.md describes: {error!r}") from error
     annotations = load_annotations(configs / "annotations.toml")
     return ReportSettings(metrics=metrics, tests=tests, annotations=annotations)
 
@@ -70,4 +82,4 @@ def _table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ReportError(f"{path} is no TOML: {error}") from error
+        raise BadSettings(f"{path} is no TOML: {error}") from error

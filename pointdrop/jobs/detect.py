@@ -6,7 +6,6 @@ be scanned on the workers of a Dask cluster with the same answer.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,11 +17,12 @@ from detector.errors import DetectorError
 from detector.releases.campaign import families
 from detector.releases.kinds import resource_of
 from detector.service import missed
-from history.model import Finding, FunctionCost, Metric, Series, StatementPlan
+from history.model import Finding, FunctionCost, Series, StatementPlan
 from history.store import Store
 from pointdrop.jobs.options import option_changes
 from pointdrop.jobs.requests import settle_requests
 from pointdrop.paths import configs_dir
+from runners.settings.metrics import load_metrics
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
@@ -31,10 +31,8 @@ Scanned = Callable[[list[list[Series]], DetectorSettings], list[Part]]
 
 
 def load_detector_settings(configs: Path) -> DetectorSettings:
-    """Settings with the metrics of `configs/metrics.toml`."""
-    with (configs / "metrics.toml").open("rb") as file:
-        table = tomllib.load(file)
-    return DetectorSettings(metrics={name: Metric(name=name, **entry) for name, entry in table.items()})
+    """Settings with the metrics of `configs/metrics.toml`. BadSettings when that file is wrong."""
+    return DetectorSettings(metrics=load_metrics(configs))
 
 
 def run_detection(

@@ -16,6 +16,7 @@ from alerts import load_settings as load_alert_settings
 from alerts import sync
 from alerts.errors import TrackerError
 from alerts.trackers import Tracker
+from detector import DetectorSettings
 from history.model import Finding
 from pointdrop.jobs.confirm import confirmations, to_be_had, within
 from pointdrop.jobs.detect import load_detector_settings, run_detection
@@ -47,6 +48,7 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
     is in the summary's `incomplete`.
     """
     began = time.monotonic()
+    detector, site = load_detector_settings(bench.configs), site_settings(bench.configs)  # wrong ones stop it here
     measured = measure_all(
         bench,
         night.plan,
@@ -55,12 +57,12 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
         budget_minutes=night.plan.budget_minutes,
     )
     bench.say("looking for changes")
-    findings = run_detection(bench.store, load_detector_settings(bench.configs))
+    findings = run_detection(bench.store, detector)
     if night.confirm:
-        findings = _confirmed(bench, night, findings, measured, began)
+        findings = _confirmed(bench, night, detector, findings, measured, began)
     issues, incomplete = _filed(bench, night)
     bench.say("drawing the site")
-    build(bench.store, night.site, site_settings(bench.configs))
+    build(bench.store, night.site, site)
     return Summary(
         plan=night.plan.name,
         releases=tuple(measured.releases),
@@ -89,7 +91,9 @@ def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]
     return dict(report.counts), (*report.refused, *report.failed, *report.warnings)
 
 
-def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Measured, began: float) -> list[Finding]:
+def _confirmed(
+    bench: Bench, night: Night, detector: DetectorSettings, findings: list[Finding], measured: Measured, began: float
+) -> list[Finding]:
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
     mine = [one for one in within(to_measure(bench.store, findings), night.plan) if one.server == night.server]
     known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in mine}}
@@ -102,4 +106,4 @@ def _confirmed(bench: Bench, night: Night, findings: list[Finding], measured: Me
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
     measured.merge(measure_all(bench, night.plan, night.server, work, budget_minutes=left))
-    return run_detection(bench.store, load_detector_settings(bench.configs))
+    return run_detection(bench.store, detector)

@@ -17,6 +17,7 @@ from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.options import compared, edited, parsed
+from runners.errors import BadSettings
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of
 
@@ -173,3 +174,9 @@ def test_a_cluster_of_two_workers_says_the_same(store: Store, configs: Path) -> 
         there = run_detection(store, settings, scheduler=cluster.scheduler_address, write=False)
     assert [finding.model_dump_json() for finding in there] == [finding.model_dump_json() for finding in here]
     assert here
+
+
+def test_metrics_that_are_wrong_are_told_before_anything_is_done(tmp_path: Path) -> None:
+    (tmp_path / "metrics.toml").write_text('[qps]\nunit = "/s"\nbetter = "up"\n')
+    with pytest.raises(BadSettings, match=r"metrics\.toml: better: Input should be 'higher' or 'lower'"):
+        load_detector_settings(tmp_path)

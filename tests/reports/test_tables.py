@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from history.store import Store
 from pointdrop.cli.main import app
-from reports.errors import NothingToShow
-from reports.settings import ReportSettings
+from reports.errors import BadSettings, NothingToShow
+from reports.settings import ReportSettings, load_settings
 from reports.table import Table, escaped, markdown, terminal
 from reports.tables import Selection, tables, written
 
@@ -134,3 +134,20 @@ def test_lines_without_the_base_are_left_out_and_no_line_at_all_is_an_error(
     assert name == "configs" or all("mysql 8.0" in table.title for table in found)
     with pytest.raises(NothingToShow, match=r"no (release|config) '99.9' in this selection; it has "):
         tables(history, name, Selection(base="99.9"), settings)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("metrics.toml", '[qps]\nunit = "/s"\nbetter = "up"\n', r"qps\.better: Input should be 'higher' or 'lower'"),
+        ("metrics.toml", "qps = 1\n", "not of the form"),
+        ("metrics.toml", "x = [", "is no TOML"),
+        ("benchmarks/own.toml", "[[test]]\n", "own.toml is not of the form .*'name'"),
+    ],
+)
+def test_a_file_of_the_configuration_that_is_wrong_is_named(tmp_path: Path, file: str, text: str, said: str) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / file).write_text(text)
+    with pytest.raises(BadSettings, match=said) as caught:
+        load_settings(tmp_path)
+    assert caught.value.exit_code == 2
