@@ -57,6 +57,12 @@ def css_of(move: Move) -> str:
     return {"regression": "worse", "improvement": "better"}.get(move.direction, "other")
 
 
+def place_of(move: Move, moves: Sequence[Move]) -> tuple[str, ...]:
+    """Server and config; with the benchmark where there are several, since they may share the names of tests."""
+    several = len({one.key.benchmark for one in moves}) > 1
+    return move.key.server, move.key.config, *((move.key.benchmark,) if several else ())
+
+
 def move_rows(moves: Sequence[Move], settings: ReportSettings) -> list[dict[str, Any]]:
     return [
         {
@@ -64,7 +70,7 @@ def move_rows(moves: Sequence[Move], settings: ReportSettings) -> list[dict[str,
             "group": move.group,
             "metric": move.key.metric,
             "title": settings.title_of(move.key.metric),
-            "where": f"{move.key.server} · {move.key.config}",
+            "where": " · ".join(place_of(move, moves)),
             "href": f"{addresses.of_test(LineKey.of(move.key), move.key.test)}"
             f"?metric={addresses.part(move.key.metric).replace('~', '%7E')}",
             "before": grouped(move.before),
@@ -86,7 +92,7 @@ def move_rows(moves: Sequence[Move], settings: ReportSettings) -> list[dict[str,
 def effects(moves: Sequence[Move]) -> dict[str, Any]:
     """What the effects chart draws."""
     metrics = {move.key.metric for move in moves}
-    places = {(move.key.server, move.key.config) for move in moves}
+    places = {place_of(move, moves) for move in moves}
     return {
         "height": height_of("effects", min(len(moves), MAX_EFFECTS)),
         "effects": [
@@ -95,7 +101,7 @@ def effects(moves: Sequence[Move]) -> dict[str, Any]:
                     (
                         move.key.test,
                         *([move.key.metric] if len(metrics) > 1 else []),
-                        *([move.key.server, move.key.config] if len(places) > 1 else []),
+                        *(place_of(move, moves) if len(places) > 1 else ()),
                     )
                 ),
                 "change": move.change_pct,

@@ -29,6 +29,7 @@ from reports.addresses import LineKey
 from reports.feed import feed
 from reports.numerals import grouped, signed_pct
 from reports.pages.brief import HAPPENED
+from reports.pages.finding import effects, move_rows
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
 from reports.snapshot import Snapshot, finding_order, read
 
@@ -302,6 +303,14 @@ def test_finding_pages_say_what_the_finding_says(history: Store, built: Path) ->
             assert grouped(move.before) in row and grouped(move.after) in row
         for sentence in finding.evidence:
             assert sentence in text
+
+
+def test_steps_of_two_benchmarks_with_one_name_are_told_apart(history: Store, settings: ReportSettings) -> None:
+    move = next(move for finding in history.findings() for move in finding.moves if move.key.benchmark == "insert")
+    both = [move, move.model_copy(update={"key": move.key.model_copy(update={"benchmark": "insert-io"})})]
+    assert len({one["name"] for one in effects(both)["effects"]}) == 2
+    assert len({one["where"] for one in move_rows(both, settings)}) == 2
+    assert "insert" not in move_rows(both[:1], settings)[0]["where"]
 
 
 def test_csv_and_json_are_what_is_drawn_and_the_history_s(history: Store, built: Path) -> None:
