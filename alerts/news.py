@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from alerts.words import Headline, signed
-from history.model import Finding
+from history.keys import boundary
+from history.model import MAJORS, Finding
 
 #: Tests that moved must change by this share, and by at least MORE_TESTS, to be told.
 MORE_SHARE, MORE_TESTS = 0.25, 2
@@ -19,7 +20,10 @@ MORE_CHANGE = 1.25
 
 def told(finding: Finding, lead: Headline, title: str) -> dict[str, Any]:
     """What an issue says, as the detail of its event."""
+    lines = [boundary(finding.dbms, finding.line, version) for version in (finding.previous, finding.release)]
     return {
+        # On `majors` the boundary is that of two lines, whatever their newest releases of the day are.
+        **({"lines": lines} if finding.line == MAJORS else {}),
         "previous": finding.previous,
         "release": finding.release,
         "title": title,
@@ -35,7 +39,8 @@ def news(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     if "previous" not in old:
         return []
     said = []
-    if (old["previous"], old["release"]) != (new["previous"], new["release"]):
+    where = ("lines",) if "lines" in new else ("previous", "release")
+    if any(old.get(name, new[name]) != new[name] for name in where):
         said.append(
             f"The boundary is now between {new['previous']} and {new['release']}; "
             f"it was between {old['previous']} and {old['release']}."

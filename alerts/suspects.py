@@ -7,7 +7,8 @@ import re
 from alerts.safetext import Markdown, code
 from alerts.settings import AlertSettings
 from alerts.words import listing
-from history.model import Finding
+from history.keys import boundary
+from history.model import MAJORS, Finding
 
 #: So many versions between two releases are named; with more they are another counting, not a gap.
 MOST_NAMED = 6
@@ -23,6 +24,12 @@ def suspect_range(finding: Finding, settings: AlertSettings) -> Markdown:
         text = (
             f"Small steps in many releases between {code(finding.previous)} and {code(finding.release)} add up to it; "
             "the lines above show where."
+        )
+    elif finding.line == MAJORS:
+        new = boundary(finding.dbms, finding.line, finding.release)
+        text = (
+            f"{code(finding.previous)} is the newest measured release of its line, {code(finding.release)} that of "
+            f"line {code(new)}: whatever came to that line up to there is in this range."
         )
     elif finding.unmeasured:
         text += f"; not measured in between, and just as suspect: {listing([code(v) for v in finding.unmeasured])}."

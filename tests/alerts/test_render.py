@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from alerts.context import Context, context_of
 from alerts.errors import IncompleteIssue
 from alerts.measurable import Measurable
+from alerts.news import news, told
 from alerts.notes import Listed, digest_draft
 from alerts.render import BODY_BUDGET, REQUIRED, Section, address, render, slug, within_budget
 from alerts.safetext import Markdown
@@ -361,13 +362,6 @@ def test_nor_are_those_of_another_metric() -> None:
     assert beside_in_words(both, lead).endswith(" per operation +1.1 to +45 % in 2 tests")
 
 
-if __name__ == "__main__":
-    GOLDEN.mkdir(exist_ok=True)
-    for scenario, made in SCENARIOS.items():
-        text = f"{made.title}\n{', '.join(sorted(made.labels))}\n\n{made.body}\n"
-        (GOLDEN / f"{scenario}.md").write_text(text)
-
-
 def test_both_directions_of_an_environment_shift_are_told_with_their_signs() -> None:
     one = finding(kind="environment", changes={"point-query": 12.0, "hot-points": -3.0, "insert": -4.0})
     draft = issue(one)
@@ -392,6 +386,24 @@ def test_a_test_that_moved_the_other_way_is_not_counted_in_the_headline() -> Non
     assert (lead.moved, lead.change_pct, lead.groups) == (2, 4.5, ("point queries",))
 
 
+def test_another_newest_release_of_a_line_is_no_news_on_majors() -> None:
+    """The boundary of two lines stays where it is while both get point releases."""
+
+    def said(release: str, previous: str, line: str) -> dict[str, object]:
+        one = finding(release, previous, line=line)
+        lead = headline(one)
+        assert lead is not None
+        return told(one, lead, "title")
+
+    before = said("18.3", "17.8", "majors")
+    assert news(before, said("18.4", "17.9", "majors")) == []
+    assert (
+        news({name: value for name, value in before.items() if name != "lines"}, said("18.4", "17.9", "majors")) == []
+    )
+    assert "between 16.9 and 18.4" in news(before, said("18.4", "16.9", "majors"))[0]
+    assert "between 17.3 and 17.4" in news(said("17.5", "17.3", "17"), said("17.4", "17.3", "17"))[0]
+
+
 def test_a_digest_says_how_many_there_are_and_fits() -> None:
     rows = [Listed(f"postgres/17/17.{n}/regression", "é" * 199) for n in range(350)]
     draft = digest_draft("digest/2026-11-21", "2026-11-21", rows, AlertSettings())
@@ -399,3 +411,10 @@ def test_a_digest_says_how_many_there_are_and_fits() -> None:
     assert len(draft.body.encode()) <= BODY_BUDGET and 100 < shown < 300
     assert draft.title.startswith("350 more findings") and "350 more findings of" in draft.body
     assert f"There is room for {shown} of them" in draft.body
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for scenario, made in SCENARIOS.items():
+        text = f"{made.title}\n{', '.join(sorted(made.labels))}\n\n{made.body}\n"
+        (GOLDEN / f"{scenario}.md").write_text(text)
