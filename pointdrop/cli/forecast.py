@@ -52,7 +52,7 @@ def _row(work: Work, estimate: Estimate, resumed: bool, tonight: bool) -> dict[s
         "control": work.control.version,
         "blocks": estimate.blocks,
         "minutes": round(estimate.seconds / SECONDS_A_MINUTE, 1),
-        "disk_mb": estimate.disk_bytes // 1024**2,
+        "disk_mb": estimate.disk_bytes // 10**6,
         "resumed": resumed,
         "tonight": tonight,
     }

@@ -216,6 +216,8 @@ def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path
             rows = forecast(here, plan, "small", work, budget)
             return [(row["lane"], row["line"], row["benchmark"], row["resumed"], row["tonight"]) for row in rows]
 
+        megabytes = [one.disk_bytes // 10**6 for one in estimates(here, plan, "small", work, 1)]
+        assert [row["disk_mb"] for row in forecast(here, plan, "small", work, 20)] == megabytes
         assert [tonight for *_, tonight in told(20)] == [True, False, False, False, False]
         assert [tonight for *_, tonight in told(300)] == [True, True, False, False, False]
         newest = next(one for one in work if one.measure.lane == "time")
