@@ -22,6 +22,7 @@ from runners.engines.errors import ServerDied, ServerTimeout
 from runners.engines.leftovers import kill_server
 from runners.engines.records import MARKER, ProcessId, ServerRecord, mapped_shared_files
 from runners.engines.sandbox import SANDBOX
+from runners.host import shared_tmp
 
 POLL_S = 0.02
 #: Lines of the server's log that an error shows.
@@ -45,7 +46,7 @@ class Server:
         self.death_signal = death_signal
         self.log = directory / "server.log"
         # The path of a Unix socket must stay below 108 bytes, which a directory of any depth cannot promise.
-        self.socket_directory = Path(tempfile.mkdtemp(prefix="pointdrop-"))
+        self.socket_directory = Path(tempfile.mkdtemp(prefix="pointdrop-", dir=shared_tmp()))
         account.own(self.socket_directory)
         self.record = ServerRecord.new(directory, account.uid, self.socket_directory)
         self.confine: Callable[[Sequence[str]], list[str]] = list

@@ -9,6 +9,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from runners.host import shared_tmp
+
 SCRIPTS = Path(__file__).parent / "lua"
 """The scripts as they stand beside this module."""
 
@@ -41,7 +43,7 @@ def scripts_dir(scripts: Path = SCRIPTS) -> Path:
 def _readable_copy(scripts: Path) -> Path:
     if readable(scripts):
         return scripts
-    folder = Path(tempfile.mkdtemp(prefix="pointdrop-lua-"))
+    folder = Path(tempfile.mkdtemp(prefix="pointdrop-lua-", dir=shared_tmp()))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for path in scripts.glob("*.lua"):
         shutil.copyfile(path, folder / path.name)

@@ -103,6 +103,15 @@ def test_the_harness_talks_to_its_own_server_whatever_its_environment_says(
     engine.query("SELECT pg_sleep(0.05)")
 
 
+@pytest.mark.parametrize("name", ["closed", "deep-" + "x" * 90])
+def test_the_socket_is_where_the_server_can_make_it_whatever_tmpdir_says(
+    make: Callable[..., Engine], postgres: Installed, place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (place / name).mkdir(mode=0o700 if name == "closed" else 0o755)
+    monkeypatch.setattr("tempfile.tempdir", str(place / name))
+    assert started(make(postgres)).query("SELECT 1") == [(1,)]
+
+
 def test_a_kill_leaves_nothing(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
     pids, socket, shared = engine.pids(), engine.connection.socket, engine.server.record.shared_files
