@@ -31,6 +31,8 @@ EXPLAIN_DEADLINE_S = 120.0
 DISK_RESERVE_BYTES = 1024**3
 #: Prepared data of all sessions together, as a share of the disk.
 PREPARED_SHARE = 0.25
+#: Written last: a folder without it holds no prepared data.
+RECORD = "prepared.json"
 
 
 @dataclass(frozen=True)
@@ -97,14 +99,14 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
     started = time.monotonic()
     target = folder / prepared_key(engine, recipe)
     with FileLock(f"{target}.lock"):
-        record = target / "prepared.json"
+        record = target / RECORD
         if record.is_file():
             plans = {name: tuple(StatementPlan(**plan) for plan in rows) for name, rows in _read(record).items()}
             if recipe.scale is None or all(test.name in plans for test in tests):
                 os.utime(target)
                 return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
         check_space(folder, needed)
-        shutil.rmtree(target, ignore_errors=True)
+        _remove(target)
         engine.initialise()
         engine.start(wrapper=())
         engine.wait_ready()
@@ -113,7 +115,7 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
             raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
         rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
-        temporary = target / "prepared.json.new"
+        temporary = target / f"{RECORD}.new"
         temporary.write_text(json.dumps(rows))
         temporary.replace(record)
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
@@ -152,7 +154,13 @@ def prune(folder: Path) -> None:
     for path in sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda p: -p.stat().st_mtime):
         kept += directory_bytes(path)
         if kept > bound:
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
+
+
+def _remove(target: Path) -> None:
+    """Its record first: what a kill leaves of the rest must not be taken for prepared data."""
+    (target / RECORD).unlink(missing_ok=True)
+    shutil.rmtree(target, ignore_errors=True)
 
 
 def _read(path: Path) -> dict[str, list[dict[str, str]]]:

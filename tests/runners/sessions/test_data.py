@@ -45,6 +45,23 @@ def test_code_of_another_engine_does_not_matter(monkeypatch: pytest.MonkeyPatch)
     assert data.code_digest(Postgres) == before
 
 
+def test_what_a_kill_leaves_of_pruned_data_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "postgres-17.2-0123"
+    (target / "data").mkdir(parents=True)
+    (target / "prepared.json").write_text("{}")
+    (target / "data" / "table").write_text("rows")
+
+    def killed(path: Path, **_: object) -> None:
+        (path / "data" / "table").unlink()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data, "PREPARED_SHARE", 0)
+    monkeypatch.setattr("shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        data.prune(tmp_path)
+    assert not (target / "prepared.json").exists()
+
+
 class Stopping(Engine):
     """An engine whose server does nothing but stop, in one way or another."""
 
