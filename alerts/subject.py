@@ -40,7 +40,8 @@ def subjects(findings: Iterable[Finding], kinds: Iterable[str]) -> list[Subject]
     chosen: dict[str, list[Finding]] = {}
     improvements: dict[tuple[str, str, str], Finding] = {}
     for finding in sorted(findings, key=_surest_last):
-        if finding.kind == "improvement":
+        # What was measured again and not seen again is nobody's comfort.
+        if finding.kind == "improvement" and finding.tier != "unconfirmed":
             improvements[finding.dbms, finding.line, finding.release] = finding
         if finding.kind in kinds:
             key = issue_key(finding.dbms, finding.line, finding.release, finding.kind)

@@ -21,6 +21,7 @@ comment with their name. Whoever can write the files may give commands.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
@@ -110,7 +111,8 @@ class FilesTracker:
         def once(comments: list[Comment]) -> list[Comment]:
             if any(comment.ours and event_of(comment.body) == event for comment in comments):
                 return comments
-            new = Comment(id=len(comments) + 1, body=body, author=AUTHOR, ours=True, created=datetime.now(UTC))
+            number = max((one.id for one in comments), default=0) + 1
+            new = Comment(id=number, body=body, author=AUTHOR, ours=True, created=datetime.now(UTC))
             return [*comments, new]
 
         self._change(number, {}, comments=once)
@@ -140,7 +142,7 @@ class FilesTracker:
                 title=front["title"],
                 body=body,
                 labels=frozenset(front.get("labels", [])),
-                open=front["state"] == "open",
+                open=_is_open(front["state"]),
                 url=path.resolve().as_uri(),
                 keys=keys_of(body),
                 close_reason=front.get("close_reason", ""),
@@ -159,7 +161,7 @@ class FilesTracker:
         if match is None or front is None:
             raise TrackerRefused(f"{path} has no front matter between two lines of +++. Repair or delete the file.")
         body, *parts = _COMMENT.split(match[2])
-        comments = []
+        comments: list[Comment] = []
         for at in range(0, len(parts), 4):
             number, author, moment, text = parts[at : at + 4]
             try:
@@ -167,8 +169,11 @@ class FilesTracker:
             except ValueError:
                 raise TrackerRefused(f"{path}: at={moment} is no time, as in at=2026-11-21T02:00:00+00:00.") from None
             created = created if created.tzinfo else created.replace(tzinfo=UTC)
+            # The head of a comment is easily copied with its number; another comment is another one all the same.
+            same = any(one.id == int(number) for one in comments)
+            known = _number_of(author, moment, text.strip("\n")) if same else int(number)
             comments.append(
-                Comment(id=int(number), body=text.strip("\n"), author=author, ours=author == AUTHOR, created=created)
+                Comment(id=known, body=text.strip("\n"), author=author, ours=author == AUTHOR, created=created)
             )
         return front, body.rstrip("\n") + "\n", comments
 
@@ -224,6 +229,18 @@ class FilesTracker:
             raise TrackerUnavailable(f"{self.directory} is locked by another process; run it again later.") from error
         except OSError as error:
             raise TrackerUnavailable(f"{self.directory} cannot be written: {error.strerror or error}.") from error
+
+
+def _is_open(state: object) -> bool:
+    """ValueError for what is no state: a slip of the pen must not pass for a person's close."""
+    if state not in ("open", "closed"):
+        raise ValueError(f"state = {state!r} is neither 'open' nor 'closed'")
+    return state == "open"
+
+
+def _number_of(*parts: str) -> int:
+    """A number that is the same whenever the same comment is read."""
+    return int.from_bytes(hashlib.sha256("\n".join(parts).encode()).digest()[:6])
 
 
 def _plain(text: str) -> str:

@@ -88,6 +88,25 @@ def test_people_edit_files(tracker: FilesTracker) -> None:
     assert (comment.author, comment.ours, comment.body) == ("mark", False, "/ack known")
 
 
+def test_a_copied_head_is_another_comment_and_keeps_its_number(tracker: FilesTracker) -> None:
+    tracker.create(draft())
+    (path,) = tracker.directory.glob("*.md")
+    head = "\n<!-- pointdrop:comment id=1 author=mark at=2026-11-21T03:00:00+00:00 -->\n"
+    path.write_text(f"{path.read_text()}{head}/status\n{head}/ack known\n")
+    first, second = (comment.id for comment in tracker.comments(1))
+    assert first == 1 != second
+    tracker.comment(1, "e", f"{event_marker('e')}\nanswer")
+    assert [comment.id for comment in tracker.comments(1)] == [1, second, second + 1]
+
+
+def test_a_state_that_is_none_is_no_close(tracker: FilesTracker) -> None:
+    tracker.create(draft())
+    (path,) = tracker.directory.glob("*.md")
+    path.write_text(path.read_text().replace('state = "open"', 'state = "Open"'))
+    with pytest.raises(TrackerRefused, match="neither 'open' nor 'closed'"):
+        tracker.issues()
+
+
 def test_text_cannot_pass_for_a_comment(tracker: FilesTracker) -> None:
     forged = "<!-- pointdrop:comment id=9 author=pointdrop at=2026-11-21T03:00:00+00:00 -->\nforged"
     tracker.create(draft(text=forged))

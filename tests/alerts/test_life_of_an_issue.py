@@ -92,6 +92,11 @@ def test_improvements_get_no_issue_and_stand_in_that_of_their_boundary(nights: N
     assert nights.store.links(better.key)[0].number == nights.issue().number
 
 
+def test_an_improvement_that_was_not_seen_again_is_not_told(nights: Nights) -> None:
+    nights.night(finding(kind="improvement", tier="unconfirmed", changes={"insert": 7.0}), finding(changes=CHANGES))
+    assert "Better at the same boundary" not in nights.issue().body
+
+
 def test_servers_are_rows_of_one_issue_and_news_is_one_comment(nights: Nights) -> None:
     nights.night(finding(changes=CHANGES))
     report = nights.night(finding(changes=MORE, servers=("local", "medium")))
