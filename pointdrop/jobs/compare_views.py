@@ -57,6 +57,7 @@ def text_lines(report: CompareReport) -> list[str]:
     for row in report.tests:
         for f in row.functions:
             lines.append(f"    {row.test}  {f['name']}  {f['before']:,.0f} -> {f['after']:,.0f} instructions")
+    lines += [f"note: {warning}" for warning in report.warnings]
     lines.append("")
     lines.append(_ran(report))
     return lines

@@ -89,6 +89,11 @@ def test_a_test_that_moved_in_two_metrics_is_one_test() -> None:
     assert headline(report(*both, row("insert", "SAME", "", 0.1))).startswith("Of 2 tests 1 slower;")
 
 
+def test_what_is_not_compared_is_said_in_the_text() -> None:
+    warning = "qr100: only one side has qps, so it is not compared"
+    assert f"note: {warning}" in text_lines(report(row("scan", "SAME", "", 0.0), warnings=(warning,)))
+
+
 def test_what_a_limit_left_unsettled_is_not_clear() -> None:
     assert not REPORT.clear and not report(row("scan", "SAME", "", 0.0), stopped="the budget is spent").clear
     assert report(row("scan", "SAME", "", 0.0), row("insert", "DIFFERENT", "improvement", -1.4)).clear
