@@ -89,5 +89,8 @@ def _forget_gone(releases: Path) -> None:
     """Remove mirrors of releases that the cache has dropped."""
     for note in releases.glob(f"*{NOTE}"):
         if not Path(note.read_text()).exists():
-            shutil.rmtree(releases / note.name.removesuffix(NOTE), ignore_errors=True)
-            note.unlink(missing_ok=True)
+            with tempfile.TemporaryDirectory(dir=releases, ignore_cleanup_errors=True) as going:
+                # Away at once: what a kill leaves of it must not be taken for the mirror when the release comes back.
+                with contextlib.suppress(FileNotFoundError):
+                    (releases / note.name.removesuffix(NOTE)).rename(Path(going) / "release")
+                note.unlink(missing_ok=True)

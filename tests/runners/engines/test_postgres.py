@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -269,7 +270,9 @@ def test_a_sandboxed_server_that_fills_the_disk_is_killed(
     assert not engine.server.running
 
 
-def test_where_root_keeps_its_state_to_itself(postgres: Installed, place: Path) -> None:
+def test_where_root_keeps_its_state_to_itself(
+    postgres: Installed, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root has folders that its servers cannot enter")
     private, mirrors = place / "private", place / "mirrors"
@@ -288,5 +291,10 @@ def test_where_root_keeps_its_state_to_itself(postgres: Installed, place: Path) 
     subprocess.run(["rm", "-rf", hidden], check=True)
     other = private / "other"
     subprocess.run(["cp", "-a", postgres.prefix, other], check=True)
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            workplace.reachable_release(replace(postgres, prefix=other), account, mirrors)
+    assert not installed.prefix.exists(), "a kill in the middle leaves no half of a mirror in its place"
     workplace.reachable_release(replace(postgres, prefix=other), account, mirrors)
     assert not installed.prefix.exists(), "a mirror goes when its release is gone"
