@@ -138,6 +138,7 @@ Latency (ms):
          avg: 2.00
          max: 7.00
         100th percentile: 7.00
+        sum: 20.00
 """
     report = parse_report(text)
     found = samples(50, {"query": report, "insert": report, "delete": report})
