@@ -99,6 +99,11 @@ def _one(
     if reply.closes and reply.event:
         tracker.close(issue.number, "not_planned")
         tracker.add_labels(issue.number, frozenset({settings.labels.not_a_bug}))
+    # What is to be measured is the boundary as the detector names it now.
+    now = next((new for new, old in world.renamed.items() if old == key), key)
+    if reply.event in (RERUN, BISECT) and now != key and not repeated:
+        record(now, reply.event, comment.author, {"from": detail["from"]})
+        repeated = True
     record(key, "answered" if repeated or not reply.event else reply.event, comment.author, detail)
     name = wanted.name if isinstance(wanted, Command) else wanted.text
     return Heard(key=key, number=issue.number, actor=comment.author, command=name, answer=reply.text, event=reply.event)

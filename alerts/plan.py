@@ -74,10 +74,19 @@ def _results(world: World) -> list[Change]:
             key=key,
             number=issue.number,
             why="what was asked for has been measured",
-            comment=comment(result.event, "result", text=result.text, command=result.command),
+            # Two keys that share an issue each count their own results.
+            comment=comment(
+                result.event if key in world.issues else f"{result.event}:{key}",
+                "result",
+                text=result.text,
+                command=result.command,
+            ),
             events=(Step(event=TOLD, detail={"of": result.event}),),
         )
-        for key, issue in sorted(world.issues.items())
+        for key, issue in (
+            *sorted(world.issues.items()),
+            *((new, world.issues[old]) for new, old in sorted(world.renamed.items())),
+        )
         for result in standing_in(world, key).results
     ]
 

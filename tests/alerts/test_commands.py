@@ -152,6 +152,28 @@ def test_requests_wait_for_the_next_night(nights: Nights) -> None:
     assert open_requests(nights.store.events(KEY)) == []
 
 
+def test_a_request_is_about_the_boundary_as_it_is_called_now(nights: Nights) -> None:
+    """The boundary moved inside its range, and the older issue answers for it."""
+    first = finding("17.5", "17.2", changes=CHANGES, unmeasured=("17.3", "17.4"))
+    nights.night(first)
+    nights.place.person.say(nights.issue().number, "/rerun")
+    nights.night(first)
+    (before,) = open_requests(nights.store.events())
+    done = {"event": "rerun-done", "at": nights.now + NIGHT / 2, "detail": {"text": "Measured: provisional."}}
+    nights.store.append_event(before.model_copy(update=done))
+    moved = finding("17.4", "17.3", changes=CHANGES)
+    nights.night(moved)
+    nights.place.person.say(nights.issue().number, "/rerun")
+    nights.night(moved)
+    (waiting,) = open_requests(nights.store.events())
+    assert (waiting.key, waiting.actor) == (moved.key, "mark")
+    done = {"event": "rerun-done", "at": nights.now + NIGHT / 2, "detail": {"text": "Measured again: confirmed."}}
+    nights.store.append_event(waiting.model_copy(update=done))
+    assert nights.night(moved).counts == {"answer": 1}
+    assert nights.comments()[-1].endswith("Measured again: confirmed.")
+    assert nights.night(moved).done == () and nights.sync().heard == ()
+
+
 def test_what_came_of_a_request_is_told_once(nights: Nights) -> None:
     nights.night(finding(changes=CHANGES))
     nights.place.person.say(nights.issue().number, "/bisect")
