@@ -82,7 +82,11 @@ def _on_cluster(scheduler: str) -> Scanned:
         except ImportError as error:
             raise DetectorError("--scheduler needs Dask: pip install 'pointdrop[dask]'") from error
         tasks = [partitions[i : i + PARTITIONS_A_TASK] for i in range(0, len(partitions), PARTITIONS_A_TASK)]
-        with Client(scheduler, set_as_default=False) as client:
+        try:
+            client = Client(scheduler, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise DetectorError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        with client:
             futures = client.map(scan_partitions, tasks, settings=settings, pure=False)
             return [part for parts in client.gather(futures) for part in parts]
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from detector import DetectorSettings
+from detector.errors import DetectorError
 from history import datasets
 from history.errors import UnknownSeries
 from history.model import Measurement
@@ -180,3 +182,15 @@ def test_metrics_that_are_wrong_are_told_before_anything_is_done(tmp_path: Path)
     (tmp_path / "metrics.toml").write_text('[qps]\nunit = "/s"\nbetter = "up"\n')
     with pytest.raises(BadSettings, match=r"metrics\.toml: better: Input should be 'higher' or 'lower'"):
         load_detector_settings(tmp_path)
+
+
+def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(address: str, **_: object) -> None:
+        raise OSError(f"Timed out trying to connect to {address}")
+
+    monkeypatch.setattr("distributed.Client", silent)
+    with (
+        Store.open(f"sqlite:///{tmp_path / 'h.db'}") as store,
+        pytest.raises(DetectorError, match=r"no Dask scheduler answers at tcp://10\.0\.0\.1:8786: Timed out"),
+    ):
+        run_detection(store, DetectorSettings(), scheduler="tcp://10.0.0.1:8786", write=False)
