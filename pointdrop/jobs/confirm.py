@@ -78,9 +78,9 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list
         if finding.kind == "environment":
             continue
         wanted = not asked.isdisjoint(keys_of(finding))
-        counted = {_place(move) for move in finding.moves if _lane(move) == "instructions"}
+        counted = {_place(move) for move in finding.moves if lane_of(move) == "instructions"}
         for move in finding.moves:
-            lane = _lane(move)
+            lane = lane_of(move)
             narrow = lane == "instructions" and finding.kind == "regression" and finding.unmeasured
             dear = lane == "time" and (finding.kind == "improvement" or _place(move) in counted)
             if not wanted and (dear or (finding.tier != "provisional" and not narrow)):
@@ -122,7 +122,8 @@ def keys_of(finding: Finding) -> set[str]:
     return {finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)}
 
 
-def _lane(move: Move) -> Lane:
+def lane_of(move: Move) -> Lane:
+    """The lane that its metric is measured in."""
     return "instructions" if move.key.metric == COUNTED_METRIC else "time"
 
 

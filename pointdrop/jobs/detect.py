@@ -6,7 +6,7 @@ be scanned on the workers of a Dask cluster with the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from alerts import load_settings
@@ -17,8 +17,9 @@ from detector.errors import DetectorError
 from detector.releases.campaign import families
 from detector.releases.kinds import resource_of
 from detector.service import missed
-from history.model import Finding, FunctionCost, Series, StatementPlan
+from history.model import Finding, FunctionCost, Move, Series, StatementPlan
 from history.store import Store
+from pointdrop.jobs.confirm import lane_of
 from pointdrop.jobs.options import option_changes
 from pointdrop.jobs.requests import settle_requests
 from pointdrop.paths import configs_dir
@@ -94,17 +95,32 @@ def _on_cluster(scheduler: str) -> Scanned:
 
 
 def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
-    """`finding` with the functions, plans and options that its two sides have in the history, and missed promises."""
+    """`finding` with the functions, plans and options that its two sides have in the history, and missed promises.
+
+    Both sides of a test are those of one server, config and benchmark, and plans of one lane: where it moved most. On
+    tables of another size or with other options a plan is another one without a change of the product.
+    """
     if finding.kind == "drift":
         return finding
-    tests = sorted({move.key.test for move in finding.moves})
-    counted = sorted({move.key.test for move in finding.moves if resource_of(move.key.metric) == "instructions"})
+    counted = _most_moved(move for move in finding.moves if resource_of(move.key.metric) == "instructions")
 
     def functions(version: str) -> dict[str, tuple[FunctionCost, ...]]:
-        return {test: store.functions(finding.dbms, version, test) for test in counted}
+        return {
+            test: store.functions(
+                finding.dbms, version, test,
+                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark, lane="instructions",
+            )
+            for test, move in counted.items()
+        }  # fmt: skip
 
     def plans(version: str) -> dict[str, tuple[StatementPlan, ...]]:
-        return {test: store.plans(finding.dbms, version, test) for test in tests}
+        return {
+            test: store.plans(
+                finding.dbms, version, test,
+                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark, lane=lane_of(move),
+            )
+            for test, move in _most_moved(finding.moves).items()
+        }  # fmt: skip
 
     options = option_changes(finding, store)
     return attach(
@@ -117,3 +133,8 @@ def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
         one_sided_options=options.one_sided,
         sla_failures=missed(finding, series),
     )
+
+
+def _most_moved(moves: Iterable[Move]) -> dict[str, Move]:
+    """By test, the largest move."""
+    return {move.key.test: move for move in sorted(moves, key=lambda move: (abs(move.change_pct), move.key.id))}

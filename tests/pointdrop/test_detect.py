@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,13 @@ from detector import DetectorSettings
 from detector.errors import DetectorError
 from history import datasets
 from history.errors import UnknownSeries
-from history.model import Measurement
+from history.model import FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
-from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
 from pointdrop.jobs.options import compared, edited, parsed
 from runners.errors import BadSettings
+from tests.alerts.examples import finding
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of
 
@@ -176,6 +178,29 @@ def test_a_cluster_of_two_workers_says_the_same(store: Store, configs: Path) -> 
         there = run_detection(store, settings, scheduler=cluster.scheduler_address, write=False)
     assert [finding.model_dump_json() for finding in there] == [finding.model_dump_json() for finding in here]
     assert here
+
+
+def test_both_sides_of_what_explains_a_finding_are_of_one_place(tmp_path: Path) -> None:
+    """A newer block of one side in another config or lane has other plans and functions, and explains nothing."""
+    cheap, dear = (FunctionCost(function="pg_mblen", insn_per_op=value) for value in (100.0, 900.0))
+    here, there = (StatementPlan(statement="SELECT", digest=digest, text=digest) for digest in ("seq", "index"))
+    sides = [run_of(version, lane="instructions") for version in ("17.1", "17.2")]
+    others = [
+        sides[1].model_copy(update={"id": f"{name}", name: value})
+        for name, value in (("lane", "time"), ("config", "big"))
+    ]
+    with Store.open(f"sqlite:///{tmp_path / 'h.db'}") as store:
+        store.append_session(SESSION)
+        for number, of in enumerate([*sides, *others]):
+            started = SESSION.started + number * timedelta(hours=1)
+            cost, plan = (cheap, here) if of in sides else (dear, there)
+            store.append_run(of)
+            store.append_block(
+                block(of, 1.0, started=started, ended=started, functions={"scan": (cost,)}, plans={"scan": (plan,)})
+            )
+        moved = finding("17.2", "17.1", changes={"scan": 5.0}, servers=("small",), functions=False, plans=False)
+        found = explained(moved, [], store)
+    assert found.plans == () and found.functions == () and found.cause == "product"
 
 
 def test_metrics_that_are_wrong_are_told_before_anything_is_done(tmp_path: Path) -> None:
