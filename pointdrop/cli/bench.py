@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pointdrop.cli.lists import names_in
+
 if TYPE_CHECKING:
     from history.model import Block, Run, Session
     from pointdrop.jobs.measuring import Bench
@@ -75,14 +77,14 @@ def bench(
     configs, state = configs_dir(), state_dir()
     wanted = adapted(
         narrowed(load_plan(plan, configs), benchmark, lane, config),
-        configs, lines=_names(lines), tests=tests, profile=profile, blocks=blocks,
+        configs, lines=names_in(lines), tests=tests, profile=profile, blocks=blocks,
     )  # fmt: skip
-    servers = _names(server) or list(wanted.servers)
+    servers = names_in(server) or list(wanted.servers)
     foreign = [name for name in servers if name not in wanted.servers]
     if foreign:
         raise BadSettings(f"the plan {wanted.name} is for {', '.join(wanted.servers)}, not {', '.join(foreign)}")
     of_plan = dict.fromkeys(measure.dbms for measure in wanted.measure)
-    if foreign := [name for name in _names(dbms) if name not in of_plan]:
+    if foreign := [name for name in names_in(dbms) if name not in of_plan]:
         raise BadSettings(f"the plan {wanted.name} measures {', '.join(of_plan)}, not {', '.join(foreign)}")
     if sum(map(bool, (listing, releases, confirm))) > 1:
         raise BadSettings("--list, --releases and --confirm each say what there is to measure; take one of them")
@@ -90,14 +92,14 @@ def bench(
         catalogue = Catalogue(configs, state, offline=offline)
         run = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say, *_keepers(out))
         if listing:
-            _list(run, wanted, servers, _names(dbms), github_output)
+            _list(run, wanted, servers, names_in(dbms), github_output)
             return
         if len(servers) != 1:
             raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
-        work = _work(run, wanted, servers[0], _names(dbms), _names(releases), _names(confirm))
+        work = _work(run, wanted, servers[0], names_in(dbms), names_in(releases), names_in(confirm))
         budget = wanted.budget_minutes if budget_minutes is None else budget_minutes
         found = {release.version for one in work for release in one.candidates}
-        lost = [name for name in _names(releases) if name not in found]
+        lost = [name for name in names_in(releases) if name not in found]
         if dry_run:
             print_forecast(forecast(run, wanted, servers[0], work, budget), "text")
             for name in lost:
@@ -108,10 +110,6 @@ def bench(
 
 def _not_known(version: str) -> str:
     return f"{version}: no final release of that name can be measured here; see: pointdrop releases list"
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _keepers(out: Path | None) -> tuple[Any, Any]:

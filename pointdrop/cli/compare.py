@@ -64,6 +64,7 @@ def compare(
     of the tests has the CSV columns and functions. CSV columns: test, group, metric, verdict, direction, before, after,
     change_pct, low_pct, high_pct, blocks.
     """
+    from pointdrop.cli.lists import tests_in
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
     from pointdrop.jobs.sides import parse_side, resolve
@@ -75,7 +76,6 @@ def compare(
     configs, state = configs_dir(), state_dir()
     sides = [parse_side(text, config) for text in (base, candidate)]
     catalogue_of_tests = load_benchmark(benchmark, configs)
-    chosen = tests if tests in (*catalogue_of_tests.sets, "all") else tuple(tests.split(","))
     with Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
         installed = []
@@ -87,7 +87,7 @@ def compare(
             candidate=(sides[1], installed[1]),
             server=load_server(server, configs),
             benchmark=catalogue_of_tests,
-            tests=catalogue_of_tests.select(chosen),
+            tests=tests_in(tests, catalogue_of_tests),
             profile=pick_profile(profile, lane, configs),
             metrics=load_metrics(configs),
             configs=configs,

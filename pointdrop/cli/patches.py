@@ -35,6 +35,7 @@ def gate_command(
 
     from alerts import load_settings
     from alerts.trackers.access import account_from
+    from pointdrop.cli.lists import names_in
     from pointdrop.jobs.patches import Refused, gate
     from pointdrop.paths import configs_dir
 
@@ -43,8 +44,7 @@ def gate_command(
         data = json.loads(event.read_text(encoding="utf-8"))
     except ValueError as error:
         raise Refused(f"{event} is no JSON: {error}") from error
-    names = [name.strip() for name in servers.split(",") if name.strip()]
-    request = gate(data, account.github, account.repository, names)
+    request = gate(data, account.github, account.repository, names_in(servers))
     typer.echo(request.model_dump_json())
     if github_output:
         with github_output.open("a", encoding="utf-8") as file:
@@ -82,6 +82,7 @@ def run_command(
     the sandbox. Needs no token. Exit code 4 when it stopped before all was clear; the result is written all the same.
     """
     from pointdrop.cli.compare import pick_profile
+    from pointdrop.cli.lists import tests_in
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
     from pointdrop.jobs.compare_views import markdown
@@ -115,7 +116,7 @@ def run_command(
                 candidate=sides[1],
                 server=load_server(server, configs),
                 benchmark=benchmark,
-                tests=benchmark.select(tests if tests in (*benchmark.sets, "all") else tuple(tests.split(","))),
+                tests=tests_in(tests, benchmark),
                 profile=pick_profile(profile, lane, configs),
                 metrics=load_metrics(configs),
                 configs=configs,

@@ -126,10 +126,10 @@ def table(
     """
     import reports
     from history.store import Store
+    from pointdrop.cli.lists import names_in
     from reports.tables import Selection, tables, written
 
-    side_by_side = tuple(name.strip() for name in releases.split(",") if name.strip())
-    wanted = Selection(dbms, line, server, config, benchmark, test, metric, base, side_by_side)
+    wanted = Selection(dbms, line, server, config, benchmark, test, metric, base, tuple(names_in(releases)))
     with Store.open(paths.history_url(history)) as store:
         found = tables(store, name.value, wanted, reports.load_settings(paths.configs_dir()))
     text = written(found, format.value, colour=out is None and sys.stdout.isatty())

@@ -56,15 +56,25 @@ def read_model(path: Path, model: type[Model]) -> Model:
     return validate(path, model, read_toml(path))
 
 
+def validate_named(path: Path, model: type[Model], name: str, entry: object) -> Model:
+    """The table `[name]` of the file as `model`, which has a `name`; BadSettings says in which table a problem is."""
+    if not isinstance(entry, dict):
+        raise BadSettings(f"{path}: {name}: a table [{name}] is wanted here (got {entry!r})")
+    try:
+        return model.model_validate({"name": name, **entry})
+    except ValidationError as error:
+        raise BadSettings("\n".join(_explain(path, model, dict(p), (name,)) for p in error.errors())) from error
+
+
 def find(name_or_path: str | Path, folder: Path) -> Path:
     """A bare name means `folder/NAME.toml`; anything with a separator or `.toml` is a path."""
     text = str(name_or_path)
     return Path(text) if "/" in text or text.endswith(".toml") else folder / f"{text}.toml"
 
 
-def _explain(path: Path, model: type[BaseModel], problem: dict[str, Any]) -> str:
+def _explain(path: Path, model: type[BaseModel], problem: dict[str, Any], table: tuple[str, ...] = ()) -> str:
     location: tuple[int | str, ...] = problem["loc"]
-    key = ".".join(str(part) for part in location) or "(file)"
+    key = ".".join(str(part) for part in (*table, *location)) or "(file)"
     if problem["type"] == "extra_forbidden":
         allowed = _keys(model, location[:-1])
         return f"{path}: {key}: unknown key" + (f"; allowed: {', '.join(allowed)}" if allowed else "")

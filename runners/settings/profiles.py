@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from history.model import Lane
 from runners.errors import BadSettings
-from runners.settings.files import Setting, read_toml, validate
+from runners.settings.files import Setting, read_toml, validate_named
 
 
 class Scale(Setting):
@@ -80,4 +80,4 @@ def load_profile(name: str, configs: Path) -> Profile:
     data = read_toml(path)
     if name not in data:
         raise BadSettings(f"{path}: no profile {name!r}; there are: {', '.join(sorted(data))}")
-    return validate(path, Profile, {"name": name, **data[name]})
+    return validate_named(path, Profile, name, data[name])

@@ -205,7 +205,7 @@ def test_both_sides_of_what_explains_a_finding_are_of_one_place(tmp_path: Path) 
 
 def test_metrics_that_are_wrong_are_told_before_anything_is_done(tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text('[qps]\nunit = "/s"\nbetter = "up"\n')
-    with pytest.raises(BadSettings, match=r"metrics\.toml: better: Input should be 'higher' or 'lower'"):
+    with pytest.raises(BadSettings, match=r"metrics\.toml: qps.better: Input should be 'higher' or 'lower'"):
         load_detector_settings(tmp_path)
 
 

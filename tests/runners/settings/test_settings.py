@@ -18,6 +18,7 @@ from runners.settings import (
     read_toml,
     settled_parts,
 )
+from runners.settings.metrics import load_metrics
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 SERVERS = sorted(path.stem for path in (CONFIGS / "servers").glob("*.toml"))
@@ -180,3 +181,12 @@ def test_a_doubled_test_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(BadSettings, match="named twice: t"):
         load_benchmark(write(tmp_path, "b.toml", 'name = "b"\ndriver = "sysbench"\n' + test * 2), CONFIGS)
+
+
+def test_what_is_wrong_with_one_of_many_tables_names_the_table(tmp_path: Path) -> None:
+    (tmp_path / "metrics.toml").write_text("qps = 1\n")
+    with pytest.raises(BadSettings, match=r"metrics\.toml: qps: a table \[qps\] is wanted here \(got 1\)"):
+        load_metrics(tmp_path)
+    (tmp_path / "profiles.toml").write_text('[quick]\nlane = "gpu"\n')
+    with pytest.raises(BadSettings, match=r"profiles\.toml: quick\.lane: Input should be 'time' or 'instructions'"):
+        load_profile("quick", tmp_path)
