@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from filelock import FileLock
+
 from runners.engines.account import Account
 from runners.engines.errors import EngineError
 from runners.releases.installed import Installed, find_loader
@@ -42,13 +44,13 @@ def reachable_release(installed: Installed, account: Account, mirrors: Path = MI
         return installed
     releases = _mirror(mirrors, account) / "releases"
     releases.mkdir(exist_ok=True)
-    _forget_gone(releases)
     target = releases / _name(source)
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=releases, ignore_cleanup_errors=True) as draft:
-            _copy(source, Path(draft) / "release")
-            (releases / f"{target.name}{NOTE}").write_text(str(source))
-            with contextlib.suppress(FileExistsError):  # another process was first
+    with FileLock(releases / ".lock"):  # blocks are measured side by side, and each begins here
+        _forget_gone(releases)
+        if not target.exists():
+            with tempfile.TemporaryDirectory(dir=releases, ignore_cleanup_errors=True) as draft:
+                _copy(source, Path(draft) / "release")
+                (releases / f"{target.name}{NOTE}").write_text(str(source))
                 (Path(draft) / "release").rename(target)
     return dataclasses.replace(installed, prefix=target, loader=find_loader(target))
 
@@ -93,4 +95,4 @@ def _forget_gone(releases: Path) -> None:
                 # Away at once: what a kill leaves of it must not be taken for the mirror when the release comes back.
                 with contextlib.suppress(FileNotFoundError):
                     (releases / note.name.removesuffix(NOTE)).rename(Path(going) / "release")
-                note.unlink(missing_ok=True)
+                note.unlink()
