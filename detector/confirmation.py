@@ -7,6 +7,7 @@ compared move by move (`compare`); the moves that a session can speak about deci
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ FEWEST_BLOCKS_OTHERWISE = 2
 CONFIRMED_SHARE = 0.5
 #: An UNKNOWN whose estimate is at least this share of the move, in its direction, does not speak against it.
 LEANING = 0.5
+#: Two metrics of a test moved by about as much when neither did by more than this times the other, as logs.
+ALIKE = 2.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,53 @@ def side_by_side(series: Series, previous: str, release: str) -> tuple[list[floa
     return before, after
 
 
+def judged(move: Move, series: Series, previous: str, release: str, floors: Mapping[str, float]) -> Comparison | None:
+    """The two sides of `move` beside each other; None when no session has blocks enough.
+
+    `floors` are the smallest changes in percent by metric.
+    """
+    before, after = side_by_side(series, previous, release)
+    fewest = FEWEST_BLOCKS.get(kind_of(move.key.metric).name, FEWEST_BLOCKS_OTHERWISE)
+    if min(len(before), len(after)) < fewest:
+        return None
+    floor = floors.get(move.key.metric, 100.0 * kind_of(move.key.metric).smallest_change)
+    return compare(before, after, floor_pct=floor, noise=math.log1p(move.noise_pct / 100.0))
+
+
+def upheld(
+    moves: Sequence[Move], series: Mapping[str, Series], previous: str, release: str, floors: Mapping[str, float]
+) -> list[Move]:
+    """`moves` of one boundary without those that only stand beside what was seen side by side.
+
+    Where a session has judged a server, a number that stands on one block is most often the luck of that block; told
+    with the others it would pass for confirmed. It stays where its test was seen again in another metric, by about as
+    much, and where nothing on its server has been judged; it is judged itself once there are blocks.
+    """
+    found = {move.key.id: judged(move, series[move.key.id], previous, release, floors) for move in moves}
+    servers = {move.key.server for move in moves if found[move.key.id]}
+    again: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for move in moves:
+        if (comparison := found[move.key.id]) and _again(comparison, move):
+            again[move.key.server, move.key.test, move.direction].append(_size(move))
+
+    def alike(move: Move) -> bool:
+        others = again[move.key.server, move.key.test, move.direction]
+        return any(_size(move) <= ALIKE * other and other <= ALIKE * _size(move) for other in others)
+
+    return [
+        move
+        for move in moves
+        if found[move.key.id]
+        or move.key.server not in servers
+        or min(move.blocks_before, move.blocks_after) >= FEWEST_BLOCKS_OTHERWISE
+        or alike(move)
+    ]
+
+
+def _size(move: Move) -> float:
+    return abs(math.log1p(move.change_pct / 100.0)) if move.change_pct > -100.0 else math.inf
+
+
 def confirm(
     moves: Sequence[Move],
     series: Mapping[str, Series],
@@ -61,31 +111,22 @@ def confirm(
     release: str,
     floors: Mapping[str, float],
 ) -> Confirmation:
-    """The tier of a finding from its moves; `series`, and the release before it, by series id.
-
-    `floors` are the smallest changes in percent by metric.
-    """
-    seen, refuted, judged = 0, 0, 0
-    for move in moves:
-        before, after = side_by_side(series[move.key.id], previous[move.key.id], release)
-        fewest = FEWEST_BLOCKS.get(kind_of(move.key.metric).name, FEWEST_BLOCKS_OTHERWISE)
-        if min(len(before), len(after)) < fewest:
-            continue
-        judged += 1
-        floor = floors.get(move.key.metric, 100.0 * kind_of(move.key.metric).smallest_change)
-        found = compare(before, after, floor_pct=floor, noise=math.log1p(move.noise_pct / 100.0))
-        seen += _again(found, move)
-        refuted += _against(found, move)
-    if not judged:
+    """The tier of a finding from its moves; `series`, and the release before it, by series id; `floors` as for
+    `judged`."""
+    found = [(move, judged(move, series[move.key.id], previous[move.key.id], release, floors)) for move in moves]
+    compared = [(move, comparison) for move, comparison in found if comparison]
+    seen = sum(_again(comparison, move) for move, comparison in compared)
+    refuted = sum(_against(comparison, move) for move, comparison in compared)
+    if not compared:
         sentence = "Not confirmed: no session has enough interleaved blocks of both sides to judge by."
         return Confirmation("provisional", (sentence,))
-    if seen >= CONFIRMED_SHARE * judged:
-        return Confirmation("confirmed", (f"Measured side by side, {seen} of {judged} moves were seen again.",))
-    if refuted > CONFIRMED_SHARE * judged:
+    if seen >= CONFIRMED_SHARE * len(compared):
+        return Confirmation("confirmed", (f"Measured side by side, {seen} of {len(compared)} moves were seen again.",))
+    if refuted > CONFIRMED_SHARE * len(compared):
         return Confirmation(
-            "unconfirmed", (f"Measured side by side, {refuted} of {judged} moves were not seen again.",)
+            "unconfirmed", (f"Measured side by side, {refuted} of {len(compared)} moves were not seen again.",)
         )
-    sentence = f"Measured side by side, {seen} of {judged} moves were seen again; more blocks are needed."
+    sentence = f"Measured side by side, {seen} of {len(compared)} moves were seen again; more blocks are needed."
     return Confirmation("provisional", (sentence,))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from detector.attribution import control_stood_still, every_line_moved, origin
-from detector.confirmation import confirm
+from detector.confirmation import confirm, upheld
 from detector.drift import drifts, first_ga
 from detector.evidence import of_boundary, of_drift
 from detector.moves import direction, log_percent, moves_of, percent, raw_level, verdict_of
@@ -82,7 +82,8 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
     if len(measured) < FEWEST_RELEASES:
         return []
     from_series = campaign(series)
-    found = scan(from_series.panel, _smallest(settings))
+    panel, by_id = from_series.panel, {one.key.id: one for one in from_series.series.values()}
+    found = scan(panel, settings.smallest_changes)
     reading = read(found, settings.probability)
     parts = []
     for release, moves in moves_of(from_series, found, reading, settings.probability).items():
@@ -93,7 +94,8 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
         for of_test in by_test.values():
             kind: FindingKind = "improvement" if verdict_of(of_test) == "improvement" else "regression"
             by_kind[kind] += of_test
-        for kind, of_kind in by_kind.items():
+        for kind, of_test in by_kind.items():
+            of_kind = upheld(of_test, by_id, panel.releases[release - 1], panel.releases[release], settings.floors)
             sentences = (*of_boundary(from_series, found, reading, release, of_kind), *from_series.joined)
             parts.append(_part(from_series, kind, release - 1, release, of_kind, sentences))
     return parts + _drifts(from_series, reading, settings)
@@ -117,10 +119,6 @@ def _part(
         evidence,
         dict(tests),
     )
-
-
-def _smallest(settings: DetectorSettings) -> dict[str, float]:
-    return {name: metric.smallest_change_pct / 100.0 for name, metric in settings.metrics.items()}
 
 
 def _drifts(from_series: Campaign, reading: Reading, settings: DetectorSettings) -> list[Part]:
@@ -182,8 +180,7 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
     if kind != "drift":
         found = origin(moves, by_id, previous_of, release, tests)
         cause = found.cause
-        floors = {name: metric.smallest_change_pct for name, metric in settings.metrics.items()}
-        confirmed = confirm(moves, by_id, previous_of, release, floors)
+        confirmed = confirm(moves, by_id, previous_of, release, settings.floors)
         tier = confirmed.tier
         evidence += [*found.evidence, *confirmed.evidence]
         if cause in ("machine", "epoch"):

@@ -68,7 +68,7 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     if one is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
     from_series = campaign(next(part for part in aligned(family) if one in part))
-    found = scan(from_series.panel, {m: v.smallest_change_pct / 100.0 for m, v in settings.metrics.items()})
+    found = scan(from_series.panel, settings.smallest_changes)
     reading = read(found, settings.probability)
     place = next(place for place, s in from_series.series.items() if s.key == key)
     m, _, t = place

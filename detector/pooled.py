@@ -39,7 +39,7 @@ def pooled_changes(series: Iterable[Series], settings: DetectorSettings | None =
         if len(positions) < 2:
             continue
         together = campaign(family)
-        found = scan(together.panel, {m: v.smallest_change_pct / 100.0 for m, v in settings.metrics.items()})
+        found = scan(together.panel, settings.smallest_changes)
         versions = together.panel.releases
         by_release = moves_of(together, found, read(found, settings.probability), settings.probability)
         changes += [

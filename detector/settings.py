@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from history.model import Metric
 
 #: Part of the settings' digest; raised when the same settings give other findings.
-ALGORITHM = 1
+ALGORITHM = 2
 
 
 class DetectorSettings(BaseModel):
@@ -31,6 +31,16 @@ class DetectorSettings(BaseModel):
         """Relative change of `metric` below which none counts; None where the metric is not configured."""
         known = self.metrics.get(metric)
         return None if known is None else known.smallest_change_pct / 100.0
+
+    @property
+    def smallest_changes(self) -> dict[str, float]:
+        """The smallest relative change that counts, by metric."""
+        return {name: metric.smallest_change_pct / 100.0 for name, metric in self.metrics.items()}
+
+    @property
+    def floors(self) -> dict[str, float]:
+        """The smallest change that counts, in percent, by metric."""
+        return {name: metric.smallest_change_pct for name, metric in self.metrics.items()}
 
     @property
     def digest(self) -> str:

@@ -101,6 +101,28 @@ def test_side_by_side_confirms() -> None:
     assert any("seen again" in sentence for sentence in finding.evidence)
 
 
+def test_a_number_on_one_block_is_not_told_with_what_was_seen_side_by_side() -> None:
+    """Instructions of one test moved and were compared; throughput has one block of the first and the last release:
+    the test's own agrees and supports it, another test's is luck, and one of quite another size is as well."""
+
+    def counted(test: str, change: float) -> Series:
+        values = [[1000.0]] * 2 + [[1000.0 * (1 + change)]] * 3
+        return series(values, test=test, metric="insn/o", sessions=["counts"] * 5)
+
+    def timed(test: str, change: float) -> Series:
+        return series([[1000.0], None, None, None, [1000.0 * (1 + change)]], test=test, sessions=["times"] * 5)
+
+    counts = [counted(f"test-{n}", {0: 0.45, 1: 0.02}.get(n, 0.0)) for n in range(8)]
+    times = [timed(f"test-{n}", {0: -0.28, 1: -0.2, 2: -0.2}.get(n, 0.0)) for n in range(8)]
+    (finding,) = detect(counts + times)
+    assert (finding.release, finding.tier) == ("17.2", "confirmed")
+    told = {(move.key.test, move.key.metric) for move in finding.moves}
+    assert told == {("test-0", "insn/o"), ("test-1", "insn/o"), ("test-0", "qps")}
+    assert any(sentence.startswith("qps: 1 of 8 tests moved") for sentence in finding.evidence)
+    (elsewhere,) = [one for one in detect(times) if one.kind == "regression"]
+    assert {"test-1", "test-2"} <= {move.key.test for move in elsewhere.moves}, "alone it is a suspect"
+
+
 def test_side_by_side_refutes() -> None:
     """The first measurement of 17.6 was low; measured again beside 17.5 it is not."""
     rng = np.random.default_rng(5)
