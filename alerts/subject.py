@@ -19,7 +19,7 @@ class Subject(Row):
     key: str
     finding: Finding
     beside: tuple[Finding, ...] = ()
-    """Improvements at the same boundary."""
+    """Improvements at the same boundary that are as sure."""
     same: tuple[Finding, ...] = ()
     """Less sure or older findings of the same key: they have the same issue, and are not told in it."""
 
@@ -53,10 +53,15 @@ def subjects(findings: Iterable[Finding], kinds: Iterable[str]) -> list[Subject]
         if finding.kind == "improvement" and boundary in regressed:
             continue
         beside = improvements.get(boundary) if finding.kind == "regression" else None
+        if beside and _sure(beside) < _sure(finding):
+            beside = None  # beside what is confirmed it would pass for confirmed
         made.append(Subject(key=key, finding=finding, beside=(beside,) if beside else (), same=tuple(same)))
     return sorted(made, key=lambda s: (-s.severity[0], -s.severity[1], s.key))
 
 
+def _sure(finding: Finding) -> int:
+    return ("unconfirmed", "provisional", "confirmed").index(finding.tier)
+
+
 def _surest_last(finding: Finding) -> tuple[int, object, int, str]:
-    tier = ("unconfirmed", "provisional", "confirmed").index(finding.tier)
-    return tier, version_key(finding.dbms, finding.release), len(finding.moves), finding.key
+    return _sure(finding), version_key(finding.dbms, finding.release), len(finding.moves), finding.key

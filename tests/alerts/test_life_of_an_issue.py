@@ -92,8 +92,10 @@ def test_improvements_get_no_issue_and_stand_in_that_of_their_boundary(nights: N
     assert nights.store.links(better.key)[0].number == nights.issue().number
 
 
-def test_an_improvement_that_was_not_seen_again_is_not_told(nights: Nights) -> None:
-    nights.night(finding(kind="improvement", tier="unconfirmed", changes={"insert": 7.0}), finding(changes=CHANGES))
+@pytest.mark.parametrize("tier", ["provisional", "unconfirmed"])
+def test_an_improvement_that_is_less_sure_is_not_told(nights: Nights, tier: str) -> None:
+    better = finding(kind="improvement", tier=tier, changes={"insert": 7.0})  # type: ignore[arg-type]
+    nights.night(better, finding(changes=CHANGES))
     assert "Better at the same boundary" not in nights.issue().body
 
 
