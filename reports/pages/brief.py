@@ -64,7 +64,7 @@ class Brief:
     metrics: tuple[MetricBrief, ...]
     headline: str
     lead: str
-    """The headline metric's median, for lists of a line each."""
+    """The headline metric and its median, for lists of a line each."""
     groups: str
     sure: str
     tier: str
@@ -75,22 +75,29 @@ class Brief:
     """(label, address) of the line pages that show it."""
 
 
+def by_metric(moves: Sequence[Move]) -> list[list[Move]]:
+    """The moves of each metric: headline metrics first, of these the one that moved in most tests, as in the issue."""
+    found: dict[str, list[Move]] = {}
+    for move in moves:
+        found.setdefault(move.key.metric, []).append(move)
+    rank = {metric: position for position, metric in enumerate(HEADLINE)}
+
+    def place(metric: str) -> tuple[bool, int, int, str]:
+        return metric not in rank, -len(found[metric]), rank.get(metric, 0), metric
+
+    return [found[metric] for metric in sorted(found, key=place)]
+
+
 def headline_moves(moves: Sequence[Move]) -> list[Move]:
     """The moves in the metric a headline quotes."""
-    present = {move.key.metric for move in moves}
-    metric = next((one for one in HEADLINE if one in present), min(present, default=""))
-    return [move for move in moves if move.key.metric == metric]
+    return next(iter(by_metric(moves)), [])
 
 
 def metric_briefs(moves: Sequence[Move]) -> list[MetricBrief]:
-    """By metric, headline metrics first."""
-    by_metric: dict[str, list[Move]] = {}
-    for move in moves:
-        by_metric.setdefault(move.key.metric, []).append(move)
-    rank = {metric: position for position, metric in enumerate(HEADLINE)}
+    """By metric, the one of the headline first."""
     found = []
-    for metric in sorted(by_metric, key=lambda one: (rank.get(one, len(rank)), one)):
-        here = by_metric[metric]
+    for here in by_metric(moves):
+        metric = here[0].key.metric
         worst = max(here, key=lambda move: (abs(move.change_pct), move.key.id))
         median = statistics.median(move.change_pct for move in here)
         css = "better" if (median > 0) == (worst.better == "higher") else "worse"
@@ -161,7 +168,7 @@ def brief(finding: Finding, events: Sequence[FindingEvent] = (), links: Sequence
         else f"{finding.dbms} {finding.release}: {WORDS[finding.kind]}",
         metrics=tuple(metric_briefs(finding.moves)),
         headline=headline(finding),
-        lead=next((one.median for one in metric_briefs(headline_moves(finding.moves))), ""),
+        lead=next((f"{one.metric} {one.median}" for one in metric_briefs(headline_moves(finding.moves))), ""),
         groups=group_text(finding),
         sure=f"{finding.tier}, {sure_text(probability)}",
         tier=finding.tier,
