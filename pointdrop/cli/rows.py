@@ -84,7 +84,8 @@ def emit(text: str, out: Path | None = None) -> None:
     /dev/stdout, /dev/null or a pipe, is written to and stays what it is, and so does a link."""
     if out is None:
         typer.echo(text, nl=False)
-    elif out.exists() and (not out.is_file() or out.is_relative_to("/dev")):
+    # Standard output may be a file. Others below /dev are files as any: /dev/shm is a disk in memory.
+    elif out.exists() and (not out.is_file() or out.parent in (Path("/dev"), Path("/dev/fd"))):
         with out.open("a", encoding="utf-8") as file:
             file.write(text)
     else:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,15 @@ def test_a_pipe_stays_a_pipe_and_a_link_a_link(tmp_path: Path) -> None:
     emit("rows\n", link)
     assert (target.read_text(), link.is_symlink()) == ("rows\n", True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "pipe", "rows.txt"]
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system has no disk in memory there")
+def test_a_file_on_a_disk_in_memory_is_replaced() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        out = Path(folder) / "rows.txt"
+        emit("old\n", out)
+        emit("new\n", out)
+        assert out.read_text() == "new\n"
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
