@@ -1,7 +1,6 @@
 """What can go wrong with alerts, as one small tree.
 
 AlertsError
-├── BadAlertSettings     configs/alerts.toml or an environment variable is wrong; names the key
 ├── UnknownIssue         no finding or issue of that key
 ├── IncompleteIssue      a value the issue must show is missing; it is not filed
 └── TrackerError         the tracker said no or said nothing
@@ -19,12 +18,6 @@ class AlertsError(Exception):
     """Base: the message says what to do next."""
 
     exit_code: ClassVar[int] = 1
-
-
-class BadAlertSettings(AlertsError):
-    """A setting that cannot be used."""
-
-    exit_code = 2
 
 
 class UnknownIssue(AlertsError):

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 
 from alerts.changes import World
-from alerts.errors import BadAlertSettings
 from alerts.settings import Webhook
 from alerts.webhooks import NOTIFIED, TIMEOUT, deliver, due, request_of
+from history.errors import BadSettings
 from history.model import FindingEvent
 
 Record = Callable[[str, str, str, dict[str, Any]], None]
@@ -34,7 +34,7 @@ def notify(
             for delivery in [one for key in keys for one in due(hook, key, events_of(key), world, urls, now)]:
                 try:
                     problem = deliver(request_of(delivery, environment, now), client)
-                except BadAlertSettings as error:
+                except BadSettings as error:
                     problems.append(str(error))
                     break
                 if problem:

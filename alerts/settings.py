@@ -6,24 +6,19 @@ the environment variables that hold its address and key.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from alerts.errors import BadAlertSettings
 from history.model import FindingKind, Tier
+from history.settings import Setting, read_model
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Labels(_Settings):
+class Labels(Setting):
     """Labels put on issues. Every issue of ours carries `issue`; listing goes by it."""
 
     issue: str = "perf-regression"
@@ -34,7 +29,7 @@ class Labels(_Settings):
     not_a_bug: str = "not-a-bug"
 
 
-class Filing(_Settings):
+class Filing(Setting):
     """What becomes an issue, and how many a day."""
 
     kinds: tuple[FindingKind, ...] = ("regression", "drift", "environment")
@@ -49,7 +44,7 @@ class Filing(_Settings):
     """Days on which the detector must miss a filed boundary before its issue is closed."""
 
 
-class Recovery(_Settings):
+class Recovery(Setting):
     """When a later release has given a regression back."""
 
     given_back: Share = 0.8
@@ -58,7 +53,7 @@ class Recovery(_Settings):
     """Share of the tests that lost for which that must hold."""
 
 
-class Text(_Settings):
+class Text(Setting):
     """How much of it the issue shows; the pages have all."""
 
     tables: Count = 4
@@ -70,7 +65,7 @@ class Text(_Settings):
     """Rows of a per-operation table: releases around the boundary, and the newest."""
 
 
-class Links(_Settings):
+class Links(Setting):
     """Addresses and commands, as format strings."""
 
     site: str = ""
@@ -90,7 +85,7 @@ class Links(_Settings):
     """Where the source of two releases is compared, by DBMS; `{previous_}` has underscores for dots."""
 
 
-class Webhook(_Settings):
+class Webhook(Setting):
     """An address that hears of every event."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -102,7 +97,7 @@ class Webhook(_Settings):
     events: tuple[str, ...] = ("filed", "updated", "recovered", "returned", "withdrawn", "digested")
 
 
-class GitHub(_Settings):
+class GitHub(Setting):
     """What the environment does not tell."""
 
     bots: tuple[str, ...] = ("github-actions[bot]",)
@@ -116,7 +111,7 @@ class GitHub(_Settings):
     """A rate limit that lasts longer ends the sync; the next one does the rest."""
 
 
-class AlertSettings(_Settings):
+class AlertSettings(Setting):
     """The whole file."""
 
     labels: Labels = Labels()
@@ -129,16 +124,5 @@ class AlertSettings(_Settings):
 
 
 def load_settings(path: Path) -> AlertSettings:
-    """The settings in `path`, or the defaults when there is no such file. BadAlertSettings names file and key."""
-    try:
-        with path.open("rb") as file:
-            data = tomllib.load(file)
-        return AlertSettings.model_validate(data)
-    except FileNotFoundError:
-        return AlertSettings()
-    except tomllib.TOMLDecodeError as error:
-        raise BadAlertSettings(f"{path}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise BadAlertSettings(f"{path}: {key}: {first['msg']}") from None
+    """The settings in `path`, or the defaults when there is no such file. BadSettings names file and key."""
+    return read_model(path, AlertSettings) if path.is_file() else AlertSettings()

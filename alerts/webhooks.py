@@ -23,9 +23,9 @@ import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from alerts.changes import World
-from alerts.errors import BadAlertSettings
 from alerts.settings import Webhook
 from alerts.words import dbms_name
+from history.errors import BadSettings
 from history.model import FindingEvent
 
 #: An event that could not be delivered is tried again for so long.
@@ -147,25 +147,23 @@ def _key(secret: str) -> bytes:
     try:
         return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error:
-        raise BadAlertSettings("a webhook's secret begins with whsec_ but is not base64 after it.") from None
+        raise BadSettings("a webhook's secret begins with whsec_ but is not base64 after it.") from None
 
 
 def request_of(delivery: Delivery, environment: Mapping[str, str], now: datetime) -> httpx.Request:
-    """The signed request. BadAlertSettings names the variable that is missing."""
+    """The signed request. BadSettings names the variable that is missing."""
     hook = delivery.hook
     # A secret that was pasted often ends with a line end.
     url = environment.get(hook.url_env, "").strip()
     if not url.startswith(("https://", "http://")):
-        raise BadAlertSettings(f"webhook {hook.name}: {hook.url_env} holds no http address.")
+        raise BadSettings(f"webhook {hook.name}: {hook.url_env} holds no http address.")
     content = slack_payload(delivery.payload) if hook.kind == "slack" else delivery.payload
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     headers = {"content-type": "application/json", "user-agent": "pointdrop"}
     if hook.kind == "signed":
         secret = environment.get(hook.secret_env, "") if hook.secret_env else ""
         if not secret:
-            raise BadAlertSettings(
-                f"webhook {hook.name}: secret_env names no variable that is set; it cannot be signed."
-            )
+            raise BadSettings(f"webhook {hook.name}: secret_env names no variable that is set; it cannot be signed.")
         moment = int(now.timestamp())
         headers |= {
             "webhook-id": delivery.id,
@@ -175,7 +173,7 @@ def request_of(delivery: Delivery, environment: Mapping[str, str], now: datetime
     try:
         return httpx.Request("POST", url, content=body, headers=headers)
     except httpx.InvalidURL:
-        raise BadAlertSettings(f"webhook {hook.name}: {hook.url_env} holds an address that is none.") from None
+        raise BadSettings(f"webhook {hook.name}: {hook.url_env} holds an address that is none.") from None
 
 
 def deliver(request: httpx.Request, client: httpx.Client) -> str:

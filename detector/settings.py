@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from history.model import Metric
+from history.metrics import MetricRegistry, shipped_metrics
 
 #: Part of the settings' digest; raised when the same settings give other findings.
 ALGORITHM = 2
@@ -18,8 +18,7 @@ class DetectorSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    metrics: dict[str, Metric] = Field(default_factory=dict)
-    """By name: unit, better-direction and smallest change of each metric that is known."""
+    metrics: MetricRegistry = Field(default_factory=shipped_metrics)
     probability: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.62
     """P(a change) from which a test is taken to have changed at a release."""
     drift_pct: Annotated[float, Field(gt=0.0)] = 3.0
@@ -29,18 +28,17 @@ class DetectorSettings(BaseModel):
 
     def smallest_change(self, metric: str) -> float | None:
         """Relative change of `metric` below which none counts; None where the metric is not configured."""
-        known = self.metrics.get(metric)
-        return None if known is None else known.smallest_change_pct / 100.0
+        return self.metrics[metric].smallest_change_pct / 100.0 if metric in self.metrics else None
 
     @property
     def smallest_changes(self) -> dict[str, float]:
         """The smallest relative change that counts, by metric."""
-        return {name: metric.smallest_change_pct / 100.0 for name, metric in self.metrics.items()}
+        return {metric.name: metric.smallest_change_pct / 100.0 for metric in self.metrics}
 
     @property
     def floors(self) -> dict[str, float]:
         """The smallest change that counts, in percent, by metric."""
-        return {name: metric.smallest_change_pct for name, metric in self.metrics.items()}
+        return {metric.name: metric.smallest_change_pct for metric in self.metrics}
 
     @property
     def digest(self) -> str:

@@ -4,6 +4,7 @@ HistoryError
 ├── InvalidRecord       a line or row that breaks the interchange format; names line and reason
 ├── ConflictingRecord   the same id again with other contents
 ├── BadUrl              no address of a history
+├── BadSettings         a file below `configs/` is wrong; names file, key, and what is allowed
 ├── StoreUnavailable    the database is read-only, full, locked or gone; results were kept for `history recover`
 └── UnknownSeries       no such series, release, run or finding
 
@@ -33,6 +34,12 @@ class ConflictingRecord(HistoryError):
 
 class BadUrl(HistoryError):
     """A URL that names neither a SQLite file nor a PostgreSQL database."""
+
+    exit_code = 2
+
+
+class BadSettings(HistoryError):
+    """A configuration file that cannot be used."""
 
     exit_code = 2
 

@@ -17,15 +17,14 @@ text = "kernel upgraded 6.5 -> 6.8"
 from __future__ import annotations
 
 import datetime
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from history.settings import read_model
 from history.versions import version_key
-from reports.errors import BadAnnotations
 
 
 class Annotation(BaseModel):
@@ -61,13 +60,7 @@ def load_annotations(path: Path) -> tuple[Annotation, ...]:
     """The annotations of a file, in its order; none when there is no such file."""
     if not path.is_file():
         return ()
-    try:
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).annotation
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadAnnotations(f"{path} is no TOML: {error}") from error
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise BadAnnotations(f"{path}: {problems}. The format is in docs/reports.md.") from error
+    return read_model(path, _File).annotation
 
 
 def place(annotation: Annotation, dbms: str, line: str, versions: Sequence[str]) -> float | None:

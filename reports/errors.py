@@ -1,8 +1,6 @@
 """What can go wrong with a report, as one small tree.
 
 ReportError
-├── BadAnnotations   configs/annotations.toml breaks its format; names the entry and what is allowed
-├── BadSettings      another file below configs is wrong; names it and what is wrong
 ├── NothingToShow    the history holds no such line, release or table
 └── PageTooLarge     a page would pass the size every reader can load
 """
@@ -16,18 +14,6 @@ class ReportError(Exception):
     """Base: the message says what to do next."""
 
     exit_code: ClassVar[int] = 1
-
-
-class BadAnnotations(ReportError):
-    """The annotations file breaks its format."""
-
-    exit_code = 2
-
-
-class BadSettings(ReportError):
-    """A file of the configuration cannot be used."""
-
-    exit_code = 2
 
 
 class NothingToShow(ReportError):

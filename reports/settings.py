@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
-
-from history.model import Metric
+from history.errors import BadSettings
+from history.metrics import MetricRegistry, load_metrics, shipped_metrics
+from history.settings import read_toml
 from reports.annotations import Annotation, load_annotations
-from reports.errors import BadSettings
-from reports.relative import DEFAULT_SMALLEST_PCT
 
 #: No page passes this, so that every browser and every reader can load it.
 MAX_PAGE_BYTES = 1_000_000
@@ -38,19 +34,10 @@ class ReportSettings:
     """Where the site will be served, for the feed's links; empty makes them relative."""
     source_url: str = ""
     """Of the repository, for the footer."""
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    metrics: MetricRegistry = field(default_factory=shipped_metrics)
     annotations: tuple[Annotation, ...] = ()
     tests: Mapping[str, TestInfo] = field(default_factory=dict)
     """By test."""
-
-    def smallest_pct(self, metric: str) -> float:
-        """Smallest change of a metric that gets a colour."""
-        known = self.metrics.get(metric)
-        return known.smallest_change_pct if known else DEFAULT_SMALLEST_PCT
-
-    def title_of(self, metric: str) -> str:
-        known = self.metrics.get(metric)
-        return known.title if known and known.title else metric
 
     @property
     def order(self) -> dict[str, int]:
@@ -58,28 +45,14 @@ class ReportSettings:
 
 
 def load_settings(configs: Path) -> ReportSettings:
-    """Settings from the committed configuration: metrics, catalogues of tests, annotations. Files may be absent;
-    BadSettings or BadAnnotations when one is wrong."""
-    path, name = configs / "metrics.toml", ""
-    metrics: dict[str, Metric] = {}
+    """Settings from the committed configuration: metrics, catalogues of tests, annotations. BadSettings when a file is
+    wrong; annotations and catalogues may be absent."""
     tests: dict[str, TestInfo] = {}
-    try:
-        for name, table in _table(path).items():
-            metrics[name] = Metric.model_validate({"name": name, **table})
-        for path in sorted((configs / "benchmarks").glob("*.toml")):
-            for entry in _table(path).get("test", []):
+    for path in sorted((configs / "benchmarks").glob("*.toml")):
+        try:
+            for entry in read_toml(path).get("test", []):
                 tests.setdefault(entry["name"], TestInfo(len(tests), entry.get("sql", "")))
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, (name, *one['loc'])))}: {one['msg']}" for one in error.errors())
-        raise BadSettings(f"{path}: {problems}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadSettings(f"{path} is not of the form that docs/plans.md describes: {error!r}") from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadSettings(f"{path} is not of the form that docs/plans.md describes: {error!r}") from error
     annotations = load_annotations(configs / "annotations.toml")
-    return ReportSettings(metrics=metrics, tests=tests, annotations=annotations)
-
-
-def _table(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path} is no TOML: {error}") from error
+    return ReportSettings(metrics=load_metrics(configs), tests=tests, annotations=annotations)

@@ -1,7 +1,6 @@
 """What can go wrong between a release and its measurements, as one small tree.
 
 RunnersError
-├── BadSettings        a file below `configs/` is wrong; names file, key, and what is allowed
 ├── WorkloadFailed     sysbench, or a statement of it, failed against a running server
 ├── CountingFailed     callgrind gave no usable count
 ├── HostBusy           another session measures on this host
@@ -16,12 +15,6 @@ class RunnersError(Exception):
     """Base: the message says what to do next."""
 
     exit_code: ClassVar[int] = 1
-
-
-class BadSettings(RunnersError):
-    """A configuration file that cannot be used."""
-
-    exit_code = 2
 
 
 class WorkloadFailed(RunnersError):

@@ -19,9 +19,10 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, Github, GithubException, GithubIntegration, GithubRetry, RateLimitExceededException
 from requests import RequestException
 
-from alerts.errors import BadAlertSettings, TrackerRefused, TrackerUnavailable
+from alerts.errors import TrackerRefused, TrackerUnavailable
 from alerts.settings import GitHub as Settings
 from alerts.trackers.once import translated
+from history.errors import BadSettings
 
 API_URL = "https://api.github.com"
 #: A request that takes longer is taken to be lost, in seconds.
@@ -43,16 +44,16 @@ class Account(NamedTuple):
 
 
 def account_from(environment: Mapping[str, str], settings: Settings) -> Account:
-    """Connect with what the environment holds. BadAlertSettings says which variable is missing or wrong."""
+    """Connect with what the environment holds. BadSettings says which variable is missing or wrong."""
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
-        raise BadAlertSettings(f"GITHUB_REPOSITORY is {repository!r}; set it to owner/name, or use `--tracker files`.")
+        raise BadSettings(f"GITHUB_REPOSITORY is {repository!r}; set it to owner/name, or use `--tracker files`.")
     url = (environment.get("GITHUB_API_URL") or API_URL).rstrip("/")
     if environment.get("POINTDROP_APP_ID"):
         return _as_app(environment, repository, url, settings)
     token = environment.get("GITHUB_TOKEN", "")
     if not token:
-        raise BadAlertSettings("GITHUB_TOKEN is not set; set it, or use `--tracker files`.")
+        raise BadSettings("GITHUB_TOKEN is not set; set it, or use `--tracker files`.")
     connection = _connect(Auth.Token(token), url, settings)
     return Account(connection, repository, _logins(connection, settings))
 
@@ -106,9 +107,9 @@ def _as_app(environment: Mapping[str, str], repository: str, url: str, settings:
         key = key or Path(file).read_text(encoding="utf-8")
         load_pem_private_key(key.encode(), password=None)
     except OSError as error:
-        raise BadAlertSettings(f"POINTDROP_APP_ID is set, but its private key cannot be read: {error}") from error
+        raise BadSettings(f"POINTDROP_APP_ID is set, but its private key cannot be read: {error}") from error
     except (ValueError, TypeError) as error:
-        raise BadAlertSettings(f"the private key of the GitHub App is no PEM key without a password: {error}") from None
+        raise BadSettings(f"the private key of the GitHub App is no PEM key without a password: {error}") from None
     app = Auth.AppAuth(environment["POINTDROP_APP_ID"], key)
     integration = GithubIntegration(auth=app, base_url=url, retry=retry(settings), timeout=TIMEOUT)
     owner, name = repository.split("/")

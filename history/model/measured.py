@@ -126,14 +126,3 @@ class Block(Row):
     samples: dict[str, dict[str, tuple[Value, ...]]] = Field(default_factory=dict)
     """By test, then metric: one value a second."""
     warnings: tuple[str, ...] = ()
-
-
-class Metric(Row):
-    """One entry of `configs/metrics.toml`."""
-
-    name: Name
-    unit: str
-    better: Better
-    smallest_change_pct: float
-    """A change smaller than this is not worth a finding, however sure."""
-    title: str = ""

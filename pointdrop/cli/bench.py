@@ -65,12 +65,12 @@ def bench(
 
     A session that was stopped goes on at its next block. Exit code 4 when something could not be measured.
     """
+    from history.errors import BadSettings
     from history.store import Store
     from pointdrop.cli.forecast import forecast, print_forecast
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.measuring import Bench
     from pointdrop.paths import configs_dir, history_url, state_dir
-    from runners.errors import BadSettings
     from runners.releases import Catalogue
     from runners.settings import adapted, load_plan, narrowed
 
@@ -128,9 +128,9 @@ def _keepers(out: Path | None) -> tuple[Any, Any]:
 
 
 def _work(run: Bench, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]) -> list[Work]:
+    from history.errors import BadSettings
     from pointdrop.jobs.confirm import Suspect, confirmations
     from pointdrop.jobs.measuring import named, planned, runnable
-    from runners.errors import BadSettings
 
     if not (releases or confirm):
         return planned(run, plan, server, dbms)

@@ -53,13 +53,13 @@ def bisect(
     JSON keys: after, first, between, exact, reason, differ, dbms, test, metric, levels, blocks. CSV columns: candidate,
     level, change_pct, side, note.
     """
+    from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs import bisect as job
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
-    from runners.settings.metrics import load_metrics
 
     configs, state = configs_dir(), state_dir()
     tests = load_benchmark(benchmark, configs)

@@ -64,6 +64,7 @@ def compare(
     of the tests has the CSV columns and functions. CSV columns: test, group, metric, verdict, direction, before, after,
     change_pct, low_pct, high_pct, blocks.
     """
+    from history.metrics import load_metrics
     from pointdrop.cli.lists import tests_in
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
@@ -71,7 +72,6 @@ def compare(
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
-    from runners.settings.metrics import load_metrics
 
     configs, state = configs_dir(), state_dir()
     sides = [parse_side(text, config) for text in (base, candidate)]
@@ -107,7 +107,7 @@ def compare(
 
 def pick_profile(name: str, lane: str, configs: Path) -> Profile:
     """The profile of that name, or the quickest of the lane; BadSettings when it is of the other lane."""
-    from runners.errors import BadSettings
+    from history.errors import BadSettings
     from runners.settings import load_profile
 
     profile = load_profile(name or QUICKEST[lane], configs)

@@ -81,6 +81,7 @@ def run_command(
     Sources are fetched by SHA into a bare mirror and unpacked from `git archive`, so nothing of a commit runs outside
     the sandbox. Needs no token. Exit code 4 when it stopped before all was clear; the result is written all the same.
     """
+    from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.lists import tests_in
     from pointdrop.cli.progress import Reporter
@@ -92,7 +93,6 @@ def run_command(
     from runners.releases import Catalogue
     from runners.releases.forks import merge_base as branched_off
     from runners.settings import load_benchmark, load_server
-    from runners.settings.metrics import load_metrics
 
     for sha in (base, head):
         if not FULL_SHA.fullmatch(sha):

@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, side_of, step, told
 from detector.releases.kinds import noise_prior
+from history.errors import BadSettings
 from history.model import Block, Release, Run, Session
 from history.versions import version_key
 from pointdrop.jobs.picks import by_line
 from pointdrop.jobs.sides import Shelf
-from runners.errors import BadSettings
 from runners.releases import Catalogue, Installed, ReleaseError
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test

@@ -21,9 +21,10 @@ from pydantic import BaseModel, ConfigDict
 from detector.attribution import comparable
 from detector.compare import Comparison, compare, compare_family
 from detector.releases.kinds import noise_prior
-from history.model import Better, Block, FunctionCost, Lane, Metric, Run, Session
+from history.errors import BadSettings
+from history.metrics import MetricRegistry
+from history.model import Better, Block, FunctionCost, Lane, Run, Session
 from pointdrop.jobs.sides import Shelf, Side
-from runners.errors import BadSettings
 from runners.releases import Installed
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
@@ -103,7 +104,7 @@ class Comparing:
     benchmark: Benchmark
     tests: tuple[Test, ...]
     profile: Profile
-    metrics: Mapping[str, Metric]
+    metrics: MetricRegistry
     configs: Path
     state: Path
     budget_minutes: float
@@ -222,10 +223,10 @@ def compare_sides(job: Comparing) -> CompareReport:
 
 
 def judge(
-    before: Sequence[float], after: Sequence[float], test: str, metric: str, metrics: Mapping[str, Metric]
+    before: Sequence[float], after: Sequence[float], test: str, metric: str, metrics: MetricRegistry
 ) -> Comparison:
     """The verdict on one test and metric, held by the metric's known noise and smallest change."""
-    floor = metrics[metric].smallest_change_pct if metric in metrics else 1.0
+    floor = metrics[metric].smallest_change_pct
     return compare(before, after, floor_pct=floor, noise=noise_prior(metric, test))
 
 
@@ -238,7 +239,7 @@ def _told(found: Comparison) -> Comparison:
     return replace(found, verdict="UNKNOWN") if found.verdict == "DIFFERENT" and _few(found) else found
 
 
-def _unclear(values: _Values, metrics: Mapping[str, Metric], judged: Sequence[str]) -> list[tuple[str, str]]:
+def _unclear(values: _Values, metrics: MetricRegistry, judged: Sequence[str]) -> list[tuple[str, str]]:
     """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
     unclear = []
     for (test, metric), before in values.shared().items():

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from history.errors import BadSettings
 from history.keys import issue_key
 from history.model import Finding, Lane, Move, Release
 from history.versions import version_key
 from pointdrop.jobs.picks import Work, in_order, spread
-from runners.errors import BadSettings
 from runners.settings.plans import Measure, Plan
 
 #: Counted in the instructions lane; every other metric is measured in the time lane.

@@ -17,13 +17,13 @@ from detector.errors import DetectorError
 from detector.releases.campaign import families
 from detector.releases.kinds import resource_of
 from detector.service import missed
+from history.metrics import load_metrics
 from history.model import Finding, FunctionCost, Move, Series, StatementPlan
 from history.store import Store
 from pointdrop.jobs.confirm import lane_of
 from pointdrop.jobs.options import option_changes
 from pointdrop.jobs.requests import settle_requests
 from pointdrop.paths import configs_dir
-from runners.settings.metrics import load_metrics
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8

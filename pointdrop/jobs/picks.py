@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from history.errors import BadSettings
 from history.model import Release
 from history.versions import version_key
-from runners.errors import BadSettings
 from runners.settings.plans import Backfill, Measure
 
 

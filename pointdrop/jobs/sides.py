@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from runners.errors import BadSettings
+from history.errors import BadSettings
 from runners.releases import Catalogue, Installed
 
 Kind = Literal["release", "git", "tree", "prefix"]

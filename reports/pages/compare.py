@@ -63,7 +63,7 @@ def gather(
     for key, series in lines:
         for view in VIEWS:
             for one in pick(series, view):
-                smallest = settings.smallest_pct(one.key.metric)
+                smallest = settings.metrics[one.key.metric].smallest_change_pct
                 tests.setdefault(view.id, {})[one.key.test] = Test(
                     one.key.test, one.group or UNGROUPED, one.better, smallest
                 )

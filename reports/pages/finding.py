@@ -69,7 +69,7 @@ def move_rows(moves: Sequence[Move], settings: ReportSettings) -> list[dict[str,
             "test": move.key.test,
             "group": move.group,
             "metric": move.key.metric,
-            "title": settings.title_of(move.key.metric),
+            "title": settings.metrics[move.key.metric].title,
             "where": " · ".join(place_of(move, moves)),
             "href": f"{addresses.of_test(LineKey.of(move.key), move.key.test)}"
             f"?metric={addresses.part(move.key.metric).replace('~', '%7E')}",

@@ -114,7 +114,9 @@ def insert_context(
             for step, metric in zip(made.steps, made.metrics, strict=True)
         ],
         "rows": throughput_rows(
-            made, [one.better for one in picked], [settings.smallest_pct(one.key.metric) for one in picked]
+            made,
+            [one.better for one in picked],
+            [settings.metrics[one.key.metric].smallest_change_pct for one in picked],
         ),
         "failures": [
             {"version": version, "step": step, "share": f"{100 * (one.sla_share or 0):.0f} %"}

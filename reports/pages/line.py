@@ -292,8 +292,8 @@ def quiet_pct(series: Series, settings: ReportSettings) -> float:
     Neighbours in `majors` differ by years of work, which is no noise.
     """
     if series.key.line == MAJORS:
-        return settings.smallest_pct(series.key.metric)
-    return max(settings.smallest_pct(series.key.metric), QUIET_SIGMAS * (release_noise(series) or 0.0))
+        return settings.metrics[series.key.metric].smallest_change_pct
+    return max(settings.metrics[series.key.metric].smallest_change_pct, QUIET_SIGMAS * (release_noise(series) or 0.0))
 
 
 def newest_block(snapshot: Snapshot, key: LineKey) -> str:

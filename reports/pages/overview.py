@@ -77,7 +77,7 @@ def line_row(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> Line
     table = heat_table(series, views[0], order=settings.order)
     whole = overall(table)
     medians = whole.medians if whole else ()
-    smallest = min((settings.smallest_pct(row.metric) for row in table.rows), default=1.0)
+    smallest = min((settings.metrics[row.metric].smallest_change_pct for row in table.rows), default=1.0)
     step, total = step_ratio(table), medians[-1] if medians else None
     findings = snapshot.findings_of(key)
     return LineRow(
@@ -180,6 +180,6 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
 def about_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
     """Everything `about.html` shows."""
     return {
-        "metrics": list(settings.metrics.values()),
+        "metrics": list(settings.metrics),
         "published": sorted({one.run.release.source for one in snapshot.ran if one.run.profile == PUBLISHED})[:20],
     }

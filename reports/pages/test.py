@@ -197,7 +197,7 @@ def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSe
         sections.append(
             {
                 "metric": one.key.metric,
-                "title": settings.title_of(one.key.metric),
+                "title": settings.metrics[one.key.metric].title,
                 "unit": one.unit,
                 "better": one.better,
                 "chart": chart_data(one, here, kinds, remarks),

@@ -1,16 +1,16 @@
 """What can go wrong with a server, below the room's tree.
 
 RunnersError
-├── EngineError
-│   ├── ServerDied       it ended by itself; the message ends with the last lines of its log
-│   ├── ServerTimeout    it was not ready, or not gone, by its deadline; likewise
-│   ├── WrongVersion     the running server is not the release that was asked for
-│   ├── ServerLeftOver   a leftover server cannot be stopped
-│   ├── NoAccount        servers cannot run as root, and no unprivileged account can do it here
-│   └── NoSandbox        bubblewrap is missing
-└── BadSettings
-    ├── ConfigNotRunnable (runners.settings.dbms) the release or its build does not have what the config needs
-    └── UnknownOption     (runners.settings.dbms) the server refused an option; names config, option and release
+└── EngineError
+    ├── ServerDied       it ended by itself; the message ends with the last lines of its log
+    ├── ServerTimeout    it was not ready, or not gone, by its deadline; likewise
+    ├── WrongVersion     the running server is not the release that was asked for
+    ├── ServerLeftOver   a leftover server cannot be stopped
+    ├── NoAccount        servers cannot run as root, and no unprivileged account can do it here
+    └── NoSandbox        bubblewrap is missing
+history.errors.BadSettings
+├── ConfigNotRunnable    (runners.settings.dbms) the release or its build does not have what the config needs
+└── UnknownOption        (runners.settings.dbms) the server refused an option; names config, option and release
 """
 
 from runners.errors import RunnersError

@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from threading import Event as Flag
 
-from history.model import Block, BlockStatus, Measurement, Metric
+from history.metrics import MetricRegistry
+from history.model import Block, BlockStatus, Measurement
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
 from runners.instructions import Counter
@@ -32,7 +33,7 @@ def measure_block(
     block: PlannedBlock,
     engine: Engine,
     prepared: Prepared,
-    metrics: dict[str, Metric],
+    metrics: MetricRegistry,
     *,
     stop: Flag,
     on_test: Callable[[Test, TestResult], None],
@@ -71,7 +72,7 @@ def measure_block(
     return as_block(block, started, status, reason, results, warnings)
 
 
-def _start(plan: SessionPlan, engine: Engine, metrics: dict[str, Metric], prepared: Prepared) -> Lane:
+def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> Lane:
     if plan.lane == "time":
         engine.start(wrapper=())
         engine.wait_ready()

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from history.errors import BadSettings
 from history.model import Release, Run, Session
 from runners.engines import Connection
-from runners.errors import BadSettings
 from runners.insertbench import LUA, role_commands
 from runners.sessions.model import PlannedRun, SessionPlan
 from runners.sessions.planning import COUNTED_SEED, DATA_SEED, plan_session, test_seconds, workload_seed

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
-from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, Metric, StatementPlan
+from history.metrics import MetricRegistry
+from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, StatementPlan
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
 from runners.instructions import Counter
@@ -54,9 +55,7 @@ class Lane(Protocol):
         ...
 
 
-def measurements(
-    test: Test, values: dict[str, float], metrics: dict[str, Metric], operations: int
-) -> list[Measurement]:
+def measurements(test: Test, values: dict[str, float], metrics: MetricRegistry, operations: int) -> list[Measurement]:
     """Rows for `values` by metric, with the units and directions of `configs/metrics.toml`."""
     return [
         Measurement(
@@ -98,7 +97,7 @@ class TimeLane:
 
     profile: Profile
     scale: Scale
-    metrics: dict[str, Metric]
+    metrics: MetricRegistry
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails, or when no statement was executed."""
@@ -181,7 +180,7 @@ class CountedLane:
 
     profile: Profile
     scale: Scale
-    metrics: dict[str, Metric]
+    metrics: MetricRegistry
     counter: Counter
     plans: dict[str, tuple[StatementPlan, ...]]
     """On the data as loaded: explaining under callgrind is slow."""

@@ -12,8 +12,8 @@ import hashlib
 import random
 from collections.abc import Collection, Iterable, Sequence
 
+from history.errors import BadSettings
 from history.model import Release
-from runners.errors import BadSettings
 from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
 from runners.settings import Benchmark, InsertSize, Profile, Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES

@@ -24,9 +24,11 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from history.model import Block, Metric, Run, Session
+from history.errors import BadSettings
+from history.metrics import MetricRegistry, load_metrics
+from history.model import Block, Run, Session
 from runners.engines import Engine, EngineError, Installed, engine_for, stop_leftovers
-from runners.errors import BadSettings, HostBusy, HostChanged, OutOfSpace, WorkloadFailed
+from runners.errors import HostBusy, HostChanged, OutOfSpace, WorkloadFailed
 from runners.host import host_name
 from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
@@ -48,7 +50,6 @@ from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPla
 from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
-from runners.settings.metrics import load_metrics
 
 #: Connections beside the workload's: ours, for settling and explaining.
 SPARE_CONNECTIONS = 20
@@ -73,7 +74,7 @@ class _Bench:
     catalogue: Fetches
     options: dict[str, RenderedOptions]
     """By run id."""
-    metrics: dict[str, Metric]
+    metrics: MetricRegistry
     state: Path
     on_event: Callable[[Event], None]
     sandbox: bool = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from history.model import Metric, StatementPlan
+from history.metrics import MetricRegistry
+from history.model import StatementPlan
 from runners.engines import Engine
 from runners.insertbench import (
     efficiency,
@@ -35,7 +36,7 @@ class StepLane:
 
     size: InsertSize
     clients: int
-    metrics: dict[str, Metric]
+    metrics: MetricRegistry
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when a role fails, or when nothing was done."""

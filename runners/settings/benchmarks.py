@@ -31,9 +31,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from history.errors import BadSettings
 from history.model import Better
-from runners.errors import BadSettings
-from runners.settings.files import Setting, find, read_toml, validate
+from history.settings import Setting, find, read_toml, validate
 
 Driver = Literal["sysbench", "insert"]
 Kind = Literal["read", "write", "scan", "warm"]

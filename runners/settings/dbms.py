@@ -40,9 +40,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from history.errors import BadSettings
+from history.settings import Setting, read_model
 from history.versions import version_key
-from runners.errors import BadSettings
-from runners.settings.files import Setting, read_model
 
 Scalar = bool | int | float | str
 OptionName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.\-]{0,80}$")]

@@ -24,11 +24,11 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from history.errors import BadSettings
 from history.model import Lane
-from runners.errors import BadSettings
+from history.settings import Setting, find, read_model
 from runners.settings.benchmarks import load_benchmark
 from runners.settings.dbms import load_dbms
-from runners.settings.files import Setting, find, read_model
 from runners.settings.profiles import load_profile
 from runners.settings.servers import load_server
 from runners.settings.sizes import size_of

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from history.errors import BadSettings
 from history.model import Lane
-from runners.errors import BadSettings
-from runners.settings.files import Setting, read_toml, validate_named
+from history.settings import Setting, read_toml, validate_named
 
 
 class Scale(Setting):

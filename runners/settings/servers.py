@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from history.settings import Setting, find, read_model
 from runners.doctor.checks import BUSY_LIMIT, STEAL_LIMIT
-from runners.settings.files import Setting, find, read_model
 
 
 class Server(Setting):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runners.errors import BadSettings
+from history.errors import BadSettings
 from runners.settings.benchmarks import Benchmark
 from runners.settings.profiles import InsertSize, Profile
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from alerts import AlertSettings
-from alerts.errors import BadAlertSettings, TrackerRefused, TrackerUnavailable
+from alerts.errors import TrackerRefused, TrackerUnavailable
 from alerts.marker import marker
 from alerts.settings import Labels
 from alerts.trackers import Draft
@@ -17,6 +17,7 @@ from alerts.trackers.access import account_from
 from alerts.trackers.choose import tracker_for
 from alerts.trackers.files import FilesTracker
 from alerts.trackers.github import GitHubTracker
+from history.errors import BadSettings
 from tests.alerts.conftest import QUICK
 from tests.fake_github import FakeGitHub, Fault
 from tests.fake_github.faults import Kind
@@ -60,7 +61,7 @@ def test_a_github_app_files_as_its_bot(fake: FakeGitHub, keys: tuple[str, str], 
 )
 def test_an_app_without_a_key(more: dict[str, str], message: str, fake: FakeGitHub) -> None:
     environment = {"POINTDROP_APP_ID": "42", "GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": fake.url, **more}
-    with pytest.raises(BadAlertSettings, match=message):
+    with pytest.raises(BadSettings, match=message):
         account_from(environment, QUICK)
 
 
@@ -98,7 +99,7 @@ def test_the_workflows_token_cannot_ask_who_it_is(fake: FakeGitHub) -> None:
     ],
 )
 def test_what_is_missing_is_named(environment: dict[str, str], message: str) -> None:
-    with pytest.raises(BadAlertSettings, match=message):
+    with pytest.raises(BadSettings, match=message):
         account_from(environment, QUICK)
 
 
@@ -125,7 +126,7 @@ def test_the_tracker_follows_the_environment(fake: FakeGitHub, tmp_path: Path) -
     assert isinstance(tracker_for("auto", {"GITHUB_TOKEN": "t"}, tmp_path, settings), FilesTracker)
     assert isinstance(tracker_for("files", github, tmp_path, settings), FilesTracker)
     assert tracker_for("auto", github, tmp_path, settings).name == "github:o/r"
-    with pytest.raises(BadAlertSettings, match="GITHUB_REPOSITORY"):
+    with pytest.raises(BadSettings, match="GITHUB_REPOSITORY"):
         tracker_for("github", {}, tmp_path, settings)
-    with pytest.raises(BadAlertSettings, match="no tracker"):
+    with pytest.raises(BadSettings, match="no tracker"):
         tracker_for("jira", {}, tmp_path, settings)

@@ -15,12 +15,12 @@ from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 
+from history.metrics import load_metrics
 from pointdrop.jobs.compare import CompareReport, Comparing, TestRow, compare_sides
 from pointdrop.jobs.sides import Side
 from pointdrop.paths import configs_dir, state_dir
 from runners.releases import Catalogue
 from runners.settings import load_benchmark, load_profile, load_server
-from runners.settings.metrics import load_metrics
 
 
 def main() -> int:

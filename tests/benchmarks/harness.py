@@ -17,6 +17,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from history.metrics import load_metrics
 from pointdrop.paths import configs_dir, state_dir
 from runners.engines import Engine, engine_for
 from runners.meters import Meter
@@ -25,7 +26,6 @@ from runners.sessions.data import Recipe, prepare
 from runners.sessions.lanes import TimeLane
 from runners.settings import Profile, Scale, Test, load_benchmark, load_server
 from runners.settings.dbms import Sizing, load_dbms, render
-from runners.settings.metrics import load_metrics
 from runners.sysbench import parse_report, run_command
 from runners.sysbench.command import environment
 

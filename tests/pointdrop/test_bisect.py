@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from history.errors import BadSettings
 from history.model import Release
 from pointdrop.cli.main import app
 from pointdrop.jobs.bisect import Bench, commit_candidates, path_of, release_candidates
-from runners.errors import BadSettings
 from runners.releases import Catalogue
 from runners.releases.archives import remove_tree
 from runners.settings import load_benchmark, load_profile, load_server

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.model import TOP_FUNCTIONS, Block, Metric, Release
+from history.errors import BadSettings
+from history.metrics import shipped_metrics
+from history.model import TOP_FUNCTIONS, Block, Release
 from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.sides import parse_side
-from runners.errors import BadSettings
 
-METRICS = {"insn/o": Metric(name="insn/o", unit="", better="lower", smallest_change_pct=0.5)}
+METRICS = shipped_metrics()
 
 
 def row(test: str, verdict: str, direction: str, change: float) -> TestRow:

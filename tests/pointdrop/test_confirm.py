@@ -10,11 +10,11 @@ import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 
+from history.errors import BadSettings
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
 from pointdrop.cli.main import app
 from pointdrop.jobs.confirm import MOST_SUSPECTS, Suspect, confirmations, suspects, to_be_had, within
 from pointdrop.jobs.requests import answered, result_of
-from runners.errors import BadSettings
 from runners.settings import Measure, Plan
 
 PLAN = Plan(

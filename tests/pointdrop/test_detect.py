@@ -14,13 +14,12 @@ from typer.testing import CliRunner
 from detector import DetectorSettings
 from detector.errors import DetectorError
 from history import datasets
-from history.errors import UnknownSeries
+from history.errors import BadSettings, UnknownSeries
 from history.model import FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
 from pointdrop.jobs.options import compared, edited, parsed
-from runners.errors import BadSettings
 from tests.alerts.examples import finding
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of

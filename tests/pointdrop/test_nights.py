@@ -13,6 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from history.errors import BadSettings
 from history.model import Release
 from history.store import Store
 from pointdrop.cli.forecast import forecast
@@ -23,7 +24,6 @@ from pointdrop.jobs.listing import listing
 from pointdrop.jobs.measuring import Bench, Measured, estimates, measure_all, named, planned
 from pointdrop.jobs.nights import begins, in_turn, left_out, tonight
 from pointdrop.jobs.picks import Work, pick
-from runners.errors import BadSettings
 from runners.sessions import Estimate
 from runners.settings import Measure, Plan, adapted, load_plan, narrowed
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from history.errors import BadSettings
 from history.model import Release
 from history.versions import line_of, version_key
 from pointdrop.jobs.picks import Work, by_line, pick, spread
-from runners.errors import BadSettings
 from runners.settings.plans import Backfill, Measure
 
 KNOWN = [

@@ -21,7 +21,6 @@ from history.model import (
     GroupSummary,
     IssueLink,
     Measurement,
-    Metric,
     Move,
     PlanChange,
     Reading,
@@ -338,12 +337,7 @@ def site(built: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def settings() -> ReportSettings:
-    metrics = [
-        Metric(name="qps", unit="/s", better="higher", smallest_change_pct=1.2, title="queries per second"),
-        Metric(name="insn/o", unit="instructions", better="lower", smallest_change_pct=0.5, title="instructions"),
-    ]
     return ReportSettings(
-        metrics={metric.name: metric for metric in metrics},
         tests={test: TestInfo(at, f"SELECT {at}") for at, test in enumerate((*TESTS, "l.i0", "l.x", "l.i1", "l.i2"))},
         annotations=(
             Annotation(dbms="mysql", release="8.0.29", line="8.0", text="withdrawn", url="https://example.org/8.0.29"),

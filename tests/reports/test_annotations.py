@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from history.errors import BadSettings
 from reports.annotations import Annotation, load_annotations, place
-from reports.errors import BadAnnotations
 
 COMMITTED = Path(__file__).parents[2] / "configs" / "annotations.toml"
 
@@ -24,7 +24,7 @@ def test_no_file_is_no_annotations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[[annotation]\n", "no TOML"),
+        ("[[annotation]\n", "not TOML"),
         ('[[annotation]]\ntext = "x"\n', "needs dbms and release, or host and date"),
         ('[[annotation]]\ntext = "x"\ndbms = "a"\nrelease = "1"\nhost = "h"\ndate = 2024-01-01\n', "or host and date"),
         ('[[annotation]]\ntext = "x"\ndbms = "a"\nrelease = "1"\nurl = "javascript:alert(1)"\n', "annotation.0.url"),
@@ -34,7 +34,7 @@ def test_no_file_is_no_annotations(tmp_path: Path) -> None:
 def test_a_bad_file_says_where_and_why(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "annotations.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadAnnotations, match=says) as caught:
+    with pytest.raises(BadSettings, match=says) as caught:
         load_annotations(path)
     assert caught.value.exit_code == 2
 

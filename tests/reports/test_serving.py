@@ -12,10 +12,11 @@ from urllib.request import urlopen
 
 import pytest
 
+from history.errors import BadSettings
 from history.model import FindingEvent
 from history.store import Store
 from pointdrop.jobs.site import site_settings
-from reports.errors import BadAnnotations, ReportError
+from reports.errors import ReportError
 from reports.serving import ADDRESS, server
 from reports.settings import ReportSettings
 
@@ -59,7 +60,7 @@ def test_a_history_that_cannot_be_read_leaves_the_last_pages(
 
     def now() -> ReportSettings:
         if broken.is_set():
-            raise BadAnnotations("configs/annotations.toml is no TOML")
+            raise BadSettings("configs/annotations.toml is no TOML")
         return settings
 
     with server(str(store.url), tmp_path / "live", now, port=0, say=said.append) as running:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from history.errors import BadSettings
 from history.store import Store
 from pointdrop.cli.main import app
-from reports.errors import BadSettings, NothingToShow
+from reports.errors import NothingToShow
 from reports.settings import ReportSettings, load_settings
 from reports.table import Table, escaped, markdown, terminal
 from reports.tables import Selection, tables, written
@@ -140,8 +141,8 @@ def test_lines_without_the_base_are_left_out_and_no_line_at_all_is_an_error(
     ("file", "text", "said"),
     [
         ("metrics.toml", '[qps]\nunit = "/s"\nbetter = "up"\n', r"qps\.better: Input should be 'higher' or 'lower'"),
-        ("metrics.toml", "qps = 1\n", "not of the form"),
-        ("metrics.toml", "x = [", "is no TOML"),
+        ("metrics.toml", "qps = 1\n", "a table .qps. is wanted"),
+        ("metrics.toml", "x = [", "not TOML"),
         ("benchmarks/own.toml", "[[test]]\n", "own.toml is not of the form .*'name'"),
     ],
 )

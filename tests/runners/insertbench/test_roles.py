@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from history.errors import BadSettings
 from history.model import Release
 from runners.engines import Connection
-from runners.errors import BadSettings
 from runners.insertbench import LUA, role_commands
 from runners.insertbench.roles import commits, roles_of
 from runners.sessions import plan_session

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from history.errors import BadSettings
 from history.model import Fingerprint, Run, Session
-from runners.errors import BadSettings
 from runners.sessions import SessionPlan, estimate, repeat_plan
 from runners.sessions.bundle import bundle_of, workload
 from runners.sessions.planning import repeat_of, settle_seconds, workload_seed

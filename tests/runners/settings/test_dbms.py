@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.errors import BadSettings
+from history.errors import BadSettings
 from runners.settings.dbms import ConfigNotRunnable, DbmsSettings, Sizing, load_dbms, render
 
 SIZING = Sizing(pool_mib=256, log_mib=128, cores=4, connections=50)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.errors import BadSettings
+from history.errors import BadSettings
+from history.metrics import load_metrics
 from runners.settings import (
     Benchmark,
     adapted,
@@ -18,7 +19,6 @@ from runners.settings import (
     read_toml,
     settled_parts,
 )
-from runners.settings.metrics import load_metrics
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 SERVERS = sorted(path.stem for path in (CONFIGS / "servers").glob("*.toml"))

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from runners.errors import BadSettings
+from history.errors import BadSettings
 
 
 class Setting(BaseModel):
