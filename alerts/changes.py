@@ -9,14 +9,13 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from alerts.issue_state import IssueState
+from alerts.issue_updates import issue_facts, worsened
 from alerts.lifecycle import WAITING, State
-from alerts.news import told, worse
 from alerts.recovery import Recovered
 from alerts.settings import AlertSettings
-from alerts.standing import Standing
 from alerts.subject import Subject
 from alerts.trackers import CloseReason, Draft, Issue
-from alerts.words import headline
 from history.model import Row
 
 Action = Literal[
@@ -28,7 +27,7 @@ Action = Literal[
 DIGEST, ENVIRONMENT = "digest/", "environment/"
 
 
-class Step(Row):
+class NewEvent(Row):
     """An event to record for a key."""
 
     event: str
@@ -51,10 +50,10 @@ class Change(Row):
     reopen: bool = False
     close: CloseReason | None = None
     labels: frozenset[str] = frozenset()
-    events: tuple[Step, ...] = ()
+    events: tuple[NewEvent, ...] = ()
     carries: tuple[str, ...] = ()
     """Finding keys whose link points to this issue."""
-    sub: tuple[tuple[str, tuple[Step, ...]], ...] = ()
+    sub: tuple[tuple[str, tuple[NewEvent, ...]], ...] = ()
     """Events of other keys that this issue carries: rows of a digest or an environment issue."""
 
 
@@ -65,7 +64,7 @@ class World(NamedTuple):
     subjects: tuple[Subject, ...]
     drafts: Mapping[str, Draft]
     """By subject key; a subject without one could not be rendered and is left alone."""
-    standings: Mapping[str, Standing]
+    issue_states: Mapping[str, IssueState]
     """Of every subject and every issue."""
     issues: Mapping[str, Issue]
     """Our issues by their first key, duplicates already taken out."""
@@ -84,16 +83,16 @@ class World(NamedTuple):
     """Keys of subjects that nothing configured here can measure again."""
 
 
-def standing_in(world: World, key: str) -> Standing:
-    return world.standings.get(key) or Standing(key=key)
+def issue_state_in(world: World, key: str) -> IssueState:
+    return world.issue_states.get(key) or IssueState(key=key)
 
 
 def outgrown(world: World, subject: Subject) -> bool:
     """Whether a row of a digest became clearly worse than it was when it was folded in."""
-    standing, draft = standing_in(world, subject.key), world.drafts.get(subject.key)
-    if draft is None or standing.state is not State.DIGESTED:
+    issue_state, draft = issue_state_in(world, subject.key), world.drafts.get(subject.key)
+    if draft is None or issue_state.state is not State.DIGESTED:
         return False
-    return worse(standing.told, what_is_told(subject, draft))
+    return worsened(issue_state.told, issue_facts(subject, draft))
 
 
 def candidate(world: World, subject: Subject, settings: AlertSettings) -> bool:
@@ -102,23 +101,18 @@ def candidate(world: World, subject: Subject, settings: AlertSettings) -> bool:
         subject.finding.tier in settings.filing.tiers
         and subject.key in world.drafts
         and subject.key not in world.issues
-        and (standing_in(world, subject.key).state in WAITING or outgrown(world, subject))
+        and (issue_state_in(world, subject.key).state in WAITING or outgrown(world, subject))
         and subject.key not in world.recoveries
     )
 
 
-def what_is_told(subject: Subject, draft: Draft) -> dict[str, Any]:
-    lead = headline(subject.finding)
-    return told(subject.finding, lead, draft.title) if lead else {"title": draft.title}
-
-
-def to_confirmed(standing: Standing) -> tuple[Step, ...]:
+def to_confirmed(issue_state: IssueState) -> tuple[NewEvent, ...]:
     """The events that lead from a waiting state to `confirmed`."""
-    if standing.state in (State.CONFIRMED, State.DIGESTED):
+    if issue_state.state in (State.CONFIRMED, State.DIGESTED):
         return ()
-    if standing.state is State.HELD:
-        return (Step(event="released"),)
-    return (*(() if standing.events else (Step(event="detected"),)), Step(event="confirmed"))
+    if issue_state.state is State.HELD:
+        return (NewEvent(event="released"),)
+    return (*(() if issue_state.events else (NewEvent(event="detected"),)), NewEvent(event="confirmed"))
 
 
 def carried(subject: Subject) -> tuple[str, ...]:

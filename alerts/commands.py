@@ -18,10 +18,10 @@ import re
 from typing import Literal, NamedTuple
 
 from alerts.changes import DIGEST, ENVIRONMENT
+from alerts.issue_state import BISECT, RERUN, IssueState
 from alerts.lifecycle import OPEN, State, next_state
-from alerts.standing import BISECT, RERUN, Standing
 from alerts.trackers import WRITERS, Reaction
-from alerts.words import count
+from presentation.number_format import count
 
 Name = Literal["ack", "snooze", "not-a-bug", "rerun", "bisect", "status"]
 NAMES: tuple[Name, ...] = ("ack", "snooze", "not-a-bug", "rerun", "bisect", "status")
@@ -75,29 +75,29 @@ class Answer(NamedTuple):
 def parse(comment: str) -> Command | Misunderstood | None:
     """The command in a comment; None when there is none, Misunderstood when it is wrong or there are two."""
     lines = _own_lines(comment[:LONGEST])
-    found = [line for line in lines if (match := _LINE.fullmatch(line)) and match[1] in NAMES]
-    if not found:
+    command_lines = [line for line in lines if (match := _LINE.fullmatch(line)) and match[1] in NAMES]
+    if not command_lines:
         return None
-    if len(found) > 1:
-        return Misunderstood(found[0], "there is more than one command in the comment; give one a comment")
-    match = _LINE.fullmatch(found[0])
+    if len(command_lines) > 1:
+        return Misunderstood(command_lines[0], "there is more than one command in the comment; give one a comment")
+    match = _LINE.fullmatch(command_lines[0])
     assert match
     name, argument = match[1], match[2] or ""
     if name == "snooze":
         number = _SNOOZE.fullmatch(argument)
         if not number:
-            return Misunderstood(found[0], "say for how many releases: /snooze 2")
+            return Misunderstood(command_lines[0], "say for how many releases: /snooze 2")
         if not 1 <= int(number[1]) <= MOST_RELEASES:
-            return Misunderstood(found[0], f"between 1 and {MOST_RELEASES} releases, please")
+            return Misunderstood(command_lines[0], f"between 1 and {MOST_RELEASES} releases, please")
         return Command("snooze", releases=int(number[1]))
     if name in ("rerun", "bisect", "status") and argument:
-        return Misunderstood(found[0], f"/{name} takes nothing after it")
+        return Misunderstood(command_lines[0], f"/{name} takes nothing after it")
     return Command(next(known for known in NAMES if known == name), argument)
 
 
 def _own_lines(comment: str) -> list[str]:
     """The lines a person wrote as text: no quotes, no code."""
-    kept: list[str] = []
+    written: list[str] = []
     fence = ""
     for line in comment.replace("\r\n", "\n").split("\n"):
         mark = _FENCE.match(line)
@@ -109,12 +109,12 @@ def _own_lines(comment: str) -> list[str]:
             fence = mark[1]
             continue
         if not line.startswith(("    ", "\t", ">")):
-            kept.append(line.strip())
-    return kept
+            written.append(line.strip())
+    return written
 
 
 def answer(
-    command: Command, standing: Standing, permission: str, *, newest: str, summary: str, measurable: bool = True
+    command: Command, issue_state: IssueState, permission: str, *, newest: str, summary: str, measurable: bool = True
 ) -> Answer:
     """What to do for `command`. `newest` is the newest measured release, empty where the newest detection does not name
     the issue's boundary; `summary` the state in words; `measurable`,
@@ -125,10 +125,10 @@ def answer(
     match command.name:
         case "status":
             return Answer("+1", summary)
-        case "rerun" | "bisect" if standing.state not in OPEN and standing.state is not State.CLOSED:
-            return Answer("confused", f"This is {standing.state.value}; there is nothing to measure.")
+        case "rerun" | "bisect" if issue_state.state not in OPEN and issue_state.state is not State.CLOSED:
+            return Answer("confused", f"This is {issue_state.state.value}; there is nothing to measure.")
         case "rerun" | "bisect" | "snooze" if not newest:
-            why = NO_BOUNDARY if standing.key.startswith((DIGEST, ENVIRONMENT)) else NOT_FOUND
+            why = NO_BOUNDARY if issue_state.key.startswith((DIGEST, ENVIRONMENT)) else NOT_FOUND
             return Answer("confused", why.format(name=command.name))
         case "rerun" | "bisect" if not measurable:
             return Answer("confused", NOT_HERE)
@@ -141,8 +141,8 @@ def answer(
         case "bisect":
             return Answer("+1", BISECT_ANSWER, BISECT)
     event = {"ack": "acknowledged", "snooze": "snoozed", "not-a-bug": "not-a-bug"}[command.name]
-    if next_state(standing.state, event) is None:
-        return Answer("confused", f"This is {standing.state.value}; /{command.name} changes nothing.")
+    if next_state(issue_state.state, event) is None:
+        return Answer("confused", f"This is {issue_state.state.value}; /{command.name} changes nothing.")
     text = {
         "ack": "Acknowledged: the text is kept current, and nothing more is said before a release gives it back.",
         "snooze": f"Silent for {count(command.releases, 'more release')} after {newest}.",

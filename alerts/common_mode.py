@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from alerts.changes import ENVIRONMENT, World, standing_in
+from alerts.changes import ENVIRONMENT, World, issue_state_in
 from alerts.lifecycle import OPEN, State
 from alerts.settings import Filing
 from alerts.subject import Subject
@@ -45,9 +45,9 @@ def _at_the_edge(subject: Subject, server: str, world: World) -> bool:
 def _issue_key(server: str, moved: Sequence[Subject], world: World) -> str:
     """The environment issue these already belong to, else a new one of today; empty when a person refused it."""
     for subject in moved:
-        where = standing_in(world, subject.key).where
+        where = issue_state_in(world, subject.key).where
         if where.startswith(f"{ENVIRONMENT}{server}/"):
-            state = standing_in(world, where).state
+            state = issue_state_in(world, where).state
             if state is State.NOT_A_BUG:
                 return ""
             # A person's close accepts it as the machine's doing: what was held stays held there.

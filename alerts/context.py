@@ -1,178 +1,92 @@
-"""What an issue shows beyond its finding: levels over the releases of the line, and per-operation tables.
+"""What an issue shows beyond its finding: trends over the releases of the line, and per-operation tables.
 
 `context_of` is pure over the series it is given; `context_from` asks the store for just those series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from statistics import fmean, geometric_mean
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
-from alerts.settings import Text
-from alerts.words import PRIMARY, headline
+from alerts.settings import AlertSettings
 from history.datasets import dataset_of
-from history.model import Finding, Move, Point, Row, Series, SeriesKey
+from history.model import Finding, Series, SeriesKey
 from history.versions import sort_versions
+from presentation.findings import ordered_moves
+from presentation.operations import operations_frame, tests_frame
+from presentation.trends import Trend, trends
 
-#: The field's columns, each with the metrics that fill it, best first; the Insert Benchmark's have names and units of
-#: their own and keep them. `o/s` is the rate, whatever is counted.
-FIELD_COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("cpu/o", ("cpu/o", "cpupq", "cpu_us/o")),
-    ("cs/o", ("cs/o", "cspq")),
-    ("r/o", ("r/o", "rpq")),
-    ("rKB/o", ("rKB/o", "rkbpq")),
-    ("wKB/o", ("wKB/o", "wkbpi")),
-    ("o/s", ("qps", "ips", "indexed rows/s")),
-)
-INSTRUCTIONS, RATE = "insn/o", "o/s"
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from history.store import Store
 
 
-class Levels(Row):
-    """One moved series: its level at each of the context's releases, None where there is no result."""
-
-    key: SeriesKey
-    change_pct: float
-    unit: str
-    levels: tuple[float | None, ...]
-
-
-class OperationRow(Row):
-    """One release in a per-operation table."""
-
-    version: str
-    values: tuple[float | None, ...]
-
-
-class OperationTable(Row):
-    """Releases over columns, which a column without any value has no part in.
-
-    `tables` are of one test each in the field's columns; `instructions` have one column a test, and no `test`.
-    """
+class Place(NamedTuple):
+    """What a table is of; `test` is empty for a table with a column a test."""
 
     server: str
     config: str
     benchmark: str
-    test: str
-    columns: tuple[str, ...]
-    rows: tuple[OperationRow, ...]
+    test: str = ""
+
+    @classmethod
+    def of(cls, key: SeriesKey) -> Place:
+        return cls(key.server, key.config, key.benchmark, key.test)
 
 
-class Context(Row):
+class Context(NamedTuple):
     """What the store knows around one finding."""
 
     releases: tuple[str, ...]
     """Measured releases of the line, in order."""
-    moved: tuple[Levels, ...]
-    """The largest changes first."""
-    tables: tuple[OperationTable, ...] = ()
-    instructions: tuple[OperationTable, ...] = ()
+    trends: tuple[Trend, ...]
+    """Of the largest changes, these first."""
+    tables: tuple[tuple[Place, DataFrame], ...] = ()
+    """Per-operation tables, one a test."""
+    counted: tuple[tuple[Place, DataFrame], ...] = ()
+    """Counted instructions, a column a test."""
     dataset: str = ""
     """The published dataset that all results of the release come from, if they do."""
 
-    @property
-    def newest(self) -> str:
-        return self.releases[-1] if self.releases else ""
 
-
-class HasSeries(Protocol):
-    """The part of `history.store.Store` that is read here."""
-
-    def series(
-        self,
-        dbms: str | None = None,
-        line: str | None = None,
-        server: str | None = None,
-        config: str | None = None,
-        benchmark: str | None = None,
-        test: str | None = None,
-        metric: str | None = None,
-    ) -> Iterator[Series]: ...
-
-
-#: What a table is of.
-Place = tuple[str, str, str, str]
-
-
-def level(point: Point) -> float | None:
-    """The level of one release: geometric mean of its blocks, arithmetic where a zero forbids that."""
-    values = [block.value for block in point.values]
-    if not values:
-        return None
-    return geometric_mean(values) if min(values) > 0 else fmean(values)
-
-
-def shown_moves(finding: Finding, limit: int) -> list[Move]:
-    """At most `limit` moves: the headline's metric first, then rates and CPU, then the rest, each the largest first."""
-    lead = headline(finding)
-
-    def rank(move: Move) -> tuple[bool, bool, float, str]:
-        metric = move.key.metric
-        return (lead is None or metric != lead.metric), metric not in PRIMARY, -abs(move.change_pct), move.key.id
-
-    return sorted(finding.moves, key=rank)[:limit]
-
-
-def context_of(finding: Finding, series: Iterable[Series], text: Text) -> Context:
-    """Levels and tables of the finding's largest moves, from the series of the finding's line (others are ignored)."""
-    moves = shown_moves(finding, text.sparklines)
-    keys = {move.key for move in moves}
-    places: dict[Place, None] = {}
-    for move in moves:
-        if len(places) < text.tables:
-            places.setdefault(_place(move.key))
-    kept = [one for one in series if one.key in keys or _place(one.key) in places]
+def context_of(finding: Finding, series: Iterable[Series], settings: AlertSettings) -> Context:
+    """Trends and tables of the finding's largest moves, from the series of the finding's line (others are ignored)."""
+    metrics, text = settings.metrics, settings.text
+    moves = ordered_moves(finding, metrics)[: text.sparklines]
+    places = list(dict.fromkeys(Place.of(move.key) for move in moves))
+    by_key = {one.key: one for one in series if Place.of(one.key) in places}
     # Positions differ from server to server on the line of majors.
-    releases = tuple(sort_versions(finding.dbms, {point.version for one in kept for point in one.points}))
-    by_key = {one.key: {point.version: level(point) for point in one.points} for one in kept}
-    moved = tuple(
-        Levels(
-            key=move.key,
-            change_pct=move.change_pct,
-            unit=move.unit,
-            levels=tuple(by_key[move.key].get(version) for version in releases),
+    versions = {point.version for one in by_key.values() for point in one.points}
+    releases = tuple(sort_versions(finding.dbms, versions))
+    rows = _rows_around(releases, finding.previous, finding.release, text.releases)
+    tables: list[tuple[Place, DataFrame]] = []
+    counted: dict[Place, list[Series]] = {}
+    for place in places[: text.tables]:
+        of_place = [by_key[key] for key in sorted(by_key, key=lambda key: key.id) if Place.of(key) == place]
+        # A lone rate is no per-operation table.
+        if any(metrics[one.key.metric].kind not in ("throughput", "instructions") for one in of_place):
+            tables.append((place, operations_frame(of_place, rows, metrics)))
+        counted.setdefault(place._replace(test=""), []).extend(
+            one for one in of_place if metrics[one.key.metric].lane == "instructions"
         )
+    made = ((place, tests_frame(of_place, rows)) for place, of_place in counted.items())
+    values = [
+        value
         for move in moves
         if move.key in by_key
-    )
-    rows = _rows_around(releases, finding.previous, finding.release, text.releases)
-    tables: list[OperationTable] = []
-    counted: dict[tuple[str, str, str], list[tuple[str, dict[str, float | None]]]] = {}
-    for place in places:
-        here = {key.metric: values for key, values in by_key.items() if _place(key) == place}
-        columns = [
-            (name if name == RATE else metric, here[metric])
-            for name, metrics in FIELD_COLUMNS
-            for metric in metrics
-            if metric in here and not any(other in here for other in metrics[: metrics.index(metric)])
-        ]
-        table = _table(place, columns, rows)
-        # A lone rate is no per-operation table, and a table of nothing is none.
-        if table and set(table.columns) != {RATE}:
-            tables.append(table)
-        if INSTRUCTIONS in here:
-            counted.setdefault(place[:3], []).append((place[3], here[INSTRUCTIONS]))
-    instructions = (_table((*where, ""), columns, rows) for where, columns in counted.items())
-    sessions = {
-        value.session_id
-        for one in kept
-        if one.key in keys
-        for point in one.points
+        for point in by_key[move.key].points
         if point.version == finding.release
         for value in point.values
-    }
-    datasets = {dataset_of(session) for session in sessions}
+    ]
+    datasets = {dataset_of(value.session_id) for value in values}
     return Context(
         releases=releases,
-        moved=moved,
-        tables=tuple(tables),
-        instructions=tuple(filter(None, instructions)),
+        trends=trends(moves, by_key, releases),
+        tables=tuple((place, table) for place, table in tables if not table.empty),
+        counted=tuple((place, table) for place, table in made if not table.empty),
         dataset=datasets.pop() if len(datasets) == 1 else "",
     )
-
-
-def _place(key: SeriesKey) -> Place:
-    return key.server, key.config, key.benchmark, key.test
 
 
 def _rows_around(releases: tuple[str, ...], previous: str, release: str, limit: int) -> tuple[str, ...]:
@@ -188,28 +102,10 @@ def _rows_around(releases: tuple[str, ...], previous: str, release: str, limit: 
     return tuple(releases[index] for index in sorted(chosen))
 
 
-def _table(
-    place: Place, columns: list[tuple[str, dict[str, float | None]]], releases: tuple[str, ...]
-) -> OperationTable | None:
-    filled = [(name, values) for name, values in columns if any(values.get(r) is not None for r in releases)]
-    rows = tuple(
-        OperationRow(version=release, values=tuple(values.get(release) for _, values in filled))
-        for release in releases
-        if any(values.get(release) is not None for _, values in filled)
-    )
-    if not rows:
-        return None
-    server, config, benchmark, test = place
-    names = tuple(name for name, _ in filled)
-    return OperationTable(server=server, config=config, benchmark=benchmark, test=test, columns=names, rows=rows)
-
-
-def context_from(store: HasSeries, finding: Finding, text: Text) -> Context:
+def context_from(store: Store, finding: Finding, settings: AlertSettings) -> Context:
     """`context_of` over just the series of the store it needs."""
-    places = dict.fromkeys(_place(move.key) for move in shown_moves(finding, text.sparklines))
-    found: list[Series] = []
-    for server, config, benchmark, test in places:
-        found += store.series(
-            dbms=finding.dbms, line=finding.line, server=server, config=config, benchmark=benchmark, test=test
-        )
-    return context_of(finding, found, text)
+    moves = ordered_moves(finding, settings.metrics)[: settings.text.sparklines]
+    series: list[Series] = []
+    for place in dict.fromkeys(Place.of(move.key) for move in moves):
+        series += store.series(dbms=finding.dbms, line=finding.line, **place._asdict())
+    return context_of(finding, series, settings)

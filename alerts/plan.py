@@ -15,28 +15,29 @@ from alerts.changes import (
     ENVIRONMENT,
     Action,
     Change,
-    Step,
+    NewEvent,
     World,
     candidate,
     carried,
-    standing_in,
+    issue_state_in,
     to_confirmed,
-    what_is_told,
 )
+from alerts.collective_issues import Listed, digest_draft, environment_draft
+from alerts.comment_texts import comment
 from alerts.common_mode import held_subjects
-from alerts.known import began, closed_by_person, known_changes, vanished_changes, withdraw
+from alerts.existing_issues import began, closed_by_person, existing_issue_changes, vanished_changes, withdraw
+from alerts.issue_state import ALIAS, RENAMED, TOLD, IssueState
+from alerts.issue_updates import issue_facts
 from alerts.lifecycle import OPEN, WAITING, State
 from alerts.marker import ours, with_notes
-from alerts.notes import Listed, comment, digest_draft, environment_draft
 from alerts.settings import AlertSettings
-from alerts.standing import ALIAS, RENAMED, TOLD, Standing
 from alerts.subject import Subject
 from alerts.trackers import Draft
 
 
 def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
     """Changes in the order in which they should happen: what is open first, then new issues, the worst first."""
-    waiting = [subject for subject in world.subjects if standing_in(world, subject.key).state in WAITING]
+    waiting = [subject for subject in world.subjects if issue_state_in(world, subject.key).state in WAITING]
     held = held_subjects(
         [subject for subject in waiting if candidate(world, subject, settings)], world, settings.filing
     )
@@ -44,22 +45,22 @@ def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
     changes = [change for change in changes if change.events or change.sub]
     new: list[Subject] = []
     for subject in world.subjects:
-        standing = standing_in(world, subject.key)
+        issue_state = issue_state_in(world, subject.key)
         if subject.key not in world.drafts:
             continue
-        if standing.state in {*WAITING, State.DIGESTED} and subject.key in world.issues:
-            changes += _adopt(world, subject, standing)
-        elif standing.state in WAITING:
+        if issue_state.state in {*WAITING, State.DIGESTED} and subject.key in world.issues:
+            changes += _adopt(world, subject, issue_state)
+        elif issue_state.state in WAITING:
             if subject.key in held:
                 continue
             if candidate(world, subject, settings):
                 new.append(subject)
             else:
-                changes += _not_yet(subject, standing, settings)
-        elif standing.state is State.DIGESTED:
+                changes += _not_yet(subject, issue_state, settings)
+        elif issue_state.state is State.DIGESTED:
             new += [subject] if candidate(world, subject, settings) else []
         else:
-            changes += known_changes(world, subject, standing, settings)
+            changes += existing_issue_changes(world, subject, issue_state, settings)
     changes += _results(world)
     changes += vanished_changes(world, settings)
     changes += _environment(world, held, settings)
@@ -81,39 +82,39 @@ def _results(world: World) -> list[Change]:
                 text=result.text,
                 command=result.command,
             ),
-            events=(Step(event=TOLD, detail={"of": result.event}),),
+            events=(NewEvent(event=TOLD, detail={"of": result.event}),),
         )
         for key, issue in (
             *sorted(world.issues.items()),
             *((new, world.issues[old]) for new, old in sorted(world.renamed.items())),
         )
-        for result in standing_in(world, key).results
+        for result in issue_state_in(world, key).results
     ]
 
 
-def _not_yet(subject: Subject, standing: Standing, settings: AlertSettings) -> list[Change]:
+def _not_yet(subject: Subject, issue_state: IssueState, settings: AlertSettings) -> list[Change]:
     """A finding that is not filed: remembered once, and again when its tier changes."""
     sure = subject.finding.tier in settings.filing.tiers
-    steps: tuple[Step, ...] = ()
+    steps: tuple[NewEvent, ...] = ()
     why = "a later release has already given it back" if sure else f"the finding is {subject.finding.tier}"
-    if sure and standing.state is not State.CONFIRMED:
-        steps = to_confirmed(standing)
-    elif not sure and standing.state is not State.NEW and subject.finding.tier == "unconfirmed":
-        steps = (Step(event="refuted"),)
-    elif not standing.events:
-        steps = (Step(event="detected", detail={"tier": subject.finding.tier}),)
+    if sure and issue_state.state is not State.CONFIRMED:
+        steps = to_confirmed(issue_state)
+    elif not sure and issue_state.state is not State.NEW and subject.finding.tier == "unconfirmed":
+        steps = (NewEvent(event="refuted"),)
+    elif not issue_state.events:
+        steps = (NewEvent(event="detected", detail={"tier": subject.finding.tier}),)
     return [Change(action="record", key=subject.key, why=why, events=steps)] if steps else []
 
 
-def _adopt(world: World, subject: Subject, standing: Standing) -> list[Change]:
+def _adopt(world: World, subject: Subject, issue_state: IssueState) -> list[Change]:
     """The tracker has the issue and the history does not know: something stopped in between, or the history is new."""
     issue, draft = world.issues[subject.key], world.drafts[subject.key]
     steps = [
-        *to_confirmed(standing),
-        Step(event="filed", detail={"adopted": True, "told": what_is_told(subject, draft)}),
+        *to_confirmed(issue_state),
+        NewEvent(event="filed", detail={"adopted": True, "told": issue_facts(subject, draft)}),
     ]
     if not issue.open:
-        steps.append(Step(event="closed", detail={"adopted": True}))
+        steps.append(NewEvent(event="closed", detail={"adopted": True}))
     return [
         Change(
             action="adopt",
@@ -128,14 +129,14 @@ def _adopt(world: World, subject: Subject, standing: Standing) -> list[Change]:
 
 def _rename(world: World, new: str, old: str) -> Change:
     """Remember, under both keys, that the older issue answers for the newer key."""
-    known = standing_in(world, new).alias_of == old and new in standing_in(world, old).also
+    recorded = issue_state_in(world, new).alias_of == old and new in issue_state_in(world, old).also
     return Change(
         action="record",
         key=old,
         why=f"{new} is the same changepoint, its boundary moved",
         number=world.issues[old].number,
-        events=() if known else (Step(event=RENAMED, detail={"to": new}),),
-        sub=() if known else ((new, (Step(event=ALIAS, detail={"of": old}),)),),
+        events=() if recorded else (NewEvent(event=RENAMED, detail={"to": new}),),
+        sub=() if recorded else ((new, (NewEvent(event=ALIAS, detail={"of": old}),)),),
         carries=(new,),
     )
 
@@ -154,28 +155,28 @@ def _environment(world: World, held: Mapping[str, str], settings: AlertSettings)
         lines = len({line for line in world.lines if line[0] == server and line[2] != "majors"})
         draft = environment_draft(key, server, rows, moved=moved, lines=lines, settings=settings)
         sub = tuple(
-            (subject.key, (*to_confirmed(standing), Step(event="held", detail={"where": key})))
+            (subject.key, (*to_confirmed(issue_state), NewEvent(event="held", detail={"where": key})))
             for subject in members
-            if (standing := standing_in(world, subject.key)).state is not State.HELD
+            if (issue_state := issue_state_in(world, subject.key)).state is not State.HELD
         )
         carries = tuple(dict.fromkeys(name for subject in members for name in carried(subject)))
         changes += _collective(
             "hold", world, draft, sub, carries, why=f"{moved} of {lines} lines moved at once on {server}"
         )
     for key in sorted(world.gone):
-        if key.startswith((DIGEST, ENVIRONMENT)) and standing_in(world, key).state in OPEN:
+        if key.startswith((DIGEST, ENVIRONMENT)) and issue_state_in(world, key).state in OPEN:
             why = "its issue was deleted or moved away"
-            changes.append(Change(action="gone", key=key, why=why, events=(Step(event="gone"),)))
+            changes.append(Change(action="gone", key=key, why=why, events=(NewEvent(event="gone"),)))
     for key, issue in sorted(world.issues.items()):
-        standing = standing_in(world, key)
-        if key.startswith(ENVIRONMENT) and key not in by_issue and standing.state in OPEN:
-            if issue.open or began(world, standing, "withdrawn"):
+        issue_state = issue_state_in(world, key)
+        if key.startswith(ENVIRONMENT) and key not in by_issue and issue_state.state in OPEN:
+            if issue.open or began(world, issue_state, "withdrawn"):
                 reason = (
                     "the newest detection no longer shows all lines moving at once; what is left is filed by itself."
                 )
-                changes.append(withdraw(standing, issue, "passed", reason))
+                changes.append(withdraw(issue_state, issue, "passed", reason))
             else:
-                changes.append(closed_by_person(standing, issue))
+                changes.append(closed_by_person(issue_state, issue))
     return changes
 
 
@@ -183,15 +184,15 @@ def _collective(
     action: Action,
     world: World,
     draft: Draft,
-    sub: tuple[tuple[str, tuple[Step, ...]], ...],
+    sub: tuple[tuple[str, tuple[NewEvent, ...]], ...],
     carries: tuple[str, ...],
     *,
     why: str,
 ) -> list[Change]:
     """An issue that carries several findings: created, or edited when its rows changed."""
-    issue, standing = world.issues.get(draft.key), standing_in(world, draft.key)
-    filed = (*to_confirmed(standing), Step(event="filed", detail={"told": {"title": draft.title}}))
-    if issue is None and standing.state in WAITING:
+    issue, issue_state = world.issues.get(draft.key), issue_state_in(world, draft.key)
+    filed = (*to_confirmed(issue_state), NewEvent(event="filed", detail={"told": {"title": draft.title}}))
+    if issue is None and issue_state.state in WAITING:
         return [
             Change(
                 action=action, key=draft.key, why=why, draft=draft, events=filed, carries=(draft.key, *carries), sub=sub
@@ -200,7 +201,7 @@ def _collective(
     if issue is None:
         return [Change(action="record", key=draft.key, why=why, sub=sub)] if sub else []
     fresh = ours(issue.body) != draft.body.rstrip() and issue.open
-    steps = filed if standing.state in WAITING else ()
+    steps = filed if issue_state.state in WAITING else ()
     if not (fresh or sub or steps):
         return []
     return [
@@ -221,8 +222,8 @@ def _collective(
 def _file(world: World, new: list[Subject], settings: AlertSettings) -> list[Change]:
     """New issues up to what is left of the day's cap, then one digest."""
     today = world.now.date()
-    own = [s for key, s in world.standings.items() if not key.startswith((DIGEST, ENVIRONMENT))]
-    filed = sum(standing.filed_on == today for standing in own)
+    own = [s for key, s in world.issue_states.items() if not key.startswith((DIGEST, ENVIRONMENT))]
+    filed = sum(issue_state.filed_on == today for issue_state in own)
     room = max(0, settings.filing.daily_cap - filed)
     changes = [
         Change(
@@ -231,22 +232,22 @@ def _file(world: World, new: list[Subject], settings: AlertSettings) -> list[Cha
             why="confirmed" if subject.finding.kind == "regression" else f"confirmed {subject.finding.kind}",
             draft=world.drafts[subject.key],
             events=(
-                *to_confirmed(standing_in(world, subject.key)),
-                Step(event="filed", detail={"told": what_is_told(subject, world.drafts[subject.key])}),
+                *to_confirmed(issue_state_in(world, subject.key)),
+                NewEvent(event="filed", detail={"told": issue_facts(subject, world.drafts[subject.key])}),
             ),
             carries=carried(subject),
         )
         for subject in new[:room]
     ]
     # What is in a digest already and found no room today waits for another day.
-    over = [subject for subject in new[room:] if standing_in(world, subject.key).state is not State.DIGESTED]
+    over = [subject for subject in new[room:] if issue_state_in(world, subject.key).state is not State.DIGESTED]
     return changes + _digest(world, over, settings)
 
 
 def _shut(world: World, key: str) -> bool:
     """Whether a person closed or deleted an issue that carries others: no row is added where nobody looks any more."""
     issue = world.issues.get(key)
-    return not issue.open if issue else standing_in(world, key).state not in WAITING
+    return not issue.open if issue else issue_state_in(world, key).state not in WAITING
 
 
 def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[Change]:
@@ -254,18 +255,18 @@ def _digest(world: World, over: list[Subject], settings: AlertSettings) -> list[
     before = [
         s
         for s in world.subjects
-        if standing_in(world, s.key).state is State.DIGESTED and standing_in(world, s.key).where == key
+        if issue_state_in(world, s.key).state is State.DIGESTED and issue_state_in(world, s.key).where == key
     ]
     if not over or _shut(world, key):
         return []
-    members = sorted([*before, *over], key=lambda s: (-s.severity[0], -s.severity[1], s.key))
+    members = sorted([*before, *over], key=lambda s: list(world.subjects).index(s))
     rows = [Listed(s.key, world.drafts[s.key].title) for s in members if s.key in world.drafts]
     sub = tuple(
         (
             s.key,
             (
-                *to_confirmed(standing_in(world, s.key)),
-                Step(event="digested", detail={"where": key, "told": what_is_told(s, world.drafts[s.key])}),
+                *to_confirmed(issue_state_in(world, s.key)),
+                NewEvent(event="digested", detail={"where": key, "told": issue_facts(s, world.drafts[s.key])}),
             ),
         )
         for s in over

@@ -66,22 +66,22 @@ def publish_comment(account: Account, settings: Settings, number: int, body: str
     issue = account.github.get_repo(account.repository).get_issue(number)
 
     def ours() -> list[IssueComment]:
-        found = [
+        comments = [
             one
             for one in issue.get_comments()
             if one.user and one.user.login in account.logins and sticky_of(one.body) == name
         ]
-        return sorted(found, key=lambda one: one.id)
+        return sorted(comments, key=lambda comment: comment.id)
 
     def find() -> IssueComment | None:
         return next(iter(ours()), None)
 
     with github_errors(number):
-        kept = find()
-        if kept is None:
+        comment = find()
+        if comment is None:
             post_once(find, lambda: issue.create_comment(body), settings)
-        elif kept.body != body:
-            kept.edit(body)
+        elif comment.body != body:
+            comment.edit(body)
         first, *others = ours()
         if others and first.body != body:
             first.edit(body)
@@ -140,24 +140,24 @@ def publish_check(account: Account, settings: Settings, check: Check) -> int:
 def _with_annotations(output: dict[str, str], batch: Sequence[Annotation]) -> dict[str, object]:
     annotations = [
         {
-            "path": one.path,
-            "start_line": one.line,
-            "end_line": one.line,
-            "annotation_level": one.level,
-            "message": cut(one.message, 2000),
+            "path": annotation.path,
+            "start_line": annotation.line,
+            "end_line": annotation.line,
+            "annotation_level": annotation.level,
+            "message": cut(annotation.message, 2000),
         }
-        for one in batch
+        for annotation in batch
     ]
     return {**output, "annotations": annotations} if annotations else dict(output)
 
 
 def _fitting(summary: str) -> str:
     """At most SUMMARY_BUDGET bytes of UTF-8, cut at a line's end."""
-    kept: list[str] = []
+    fitting: list[str] = []
     size = 0
     for line in summary.splitlines():
         size += len(line.encode()) + 1
         if size > SUMMARY_BUDGET:
-            return "\n".join([*kept, "", "The rest does not fit; the artifact of the run has all of it."])
-        kept.append(line)
-    return "\n".join(kept)
+            return "\n".join([*fitting, "", "The rest does not fit; the artifact of the run has all of it."])
+        fitting.append(line)
+    return "\n".join(fitting)

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from math import log
 
 from alerts.settings import Recovery
-from alerts.words import leads
 from history.model import Finding, Move, Row, Tier
 from history.versions import version_key
+from presentation.headline import goes_its_way
 
 #: Improvements of other tiers give nothing back.
 SURE: tuple[Tier, ...] = ("confirmed",)
@@ -38,11 +38,11 @@ def recovery(
     Levels are those of the moves: a test's level now is what its last improvement left it at. When a still later
     release loses it again, that is a changepoint, and an issue, of its own.
     """
-    lost = [move for move in finding.moves if leads(finding, move) and move.before > 0 and move.after > 0]
+    lost = [move for move in finding.moves if goes_its_way(finding, move) and move.before > 0 and move.after > 0]
     lost = [move for move in lost if move.before != move.after]
     if finding.kind not in ("regression", "drift") or not lost:
         return None
-    mine = version_key(finding.dbms, finding.release)
+    boundary = version_key(finding.dbms, finding.release)
     later = sorted(
         (
             other
@@ -50,7 +50,7 @@ def recovery(
             if (other.dbms, other.line) == (finding.dbms, finding.line)
             and other.kind == "improvement"
             and other.tier in tiers
-            and version_key(other.dbms, other.release) > mine
+            and version_key(other.dbms, other.release) > boundary
         ),
         key=lambda other: version_key(other.dbms, other.release),
     )

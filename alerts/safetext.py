@@ -48,14 +48,14 @@ class Markdown(str):
 
 def visible(text: str) -> str:
     """`text` on one line, without characters that draw nothing or change the direction of reading."""
-    kept = []
+    characters = []
     for char in text:
         category = unicodedata.category(char)
         if char in "\t\n\r\v\f\x1c\x1d\x1e\x1f\x85" or category in _SPACES:
-            kept.append(" ")
+            characters.append(" ")
         elif category not in _DROPPED and char not in _INVISIBLE:
-            kept.append(char)
-    return " ".join("".join(kept).split())
+            characters.append(char)
+    return " ".join("".join(characters).split())
 
 
 def cut(text: str, limit: int) -> str:
@@ -98,8 +98,8 @@ def _escape(match: re.Match[str]) -> str:
 
 def title(text: str, limit: int = TITLE_LIMIT) -> str:
     """A title of letters, digits and harmless signs; everything else is dropped."""
-    kept = "".join(char if _TITLE_OK.fullmatch(char) else " " if char.isspace() else "" for char in visible(text))
-    return cut(" ".join(kept.split()), limit)
+    harmless = "".join(char if _TITLE_OK.fullmatch(char) else " " if char.isspace() else "" for char in visible(text))
+    return cut(" ".join(harmless.split()), limit)
 
 
 def fenced(lines: list[str], language: str = "") -> Markdown:
@@ -110,10 +110,10 @@ def fenced(lines: list[str], language: str = "") -> Markdown:
 
 def _fence_line(line: str) -> str:
     """One line inside a fence: layout spaces stay, backticks become quotes, so that the fence cannot be closed."""
-    kept = "".join(
+    drawn = "".join(
         " " if char == "\t" else char
         for char in line
         if char == "\t" or (unicodedata.category(char) not in _DROPPED | {"Zl", "Zp"} and char not in _INVISIBLE)
     )
     # A line of foreign text must not look like one of our markers, which stand alone on theirs.
-    return kept.replace("`", "'").replace("<!-- pointdrop:", "<!--pointdrop:").rstrip()
+    return drawn.replace("`", "'").replace("<!-- pointdrop:", "<!--pointdrop:").rstrip()

@@ -11,8 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from history.metrics import MetricRegistry, load_metrics, shipped_metrics
 from history.model import FindingKind, Tier
 from history.settings import Setting, read_model
+from presentation.commands import Measurable
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -66,15 +68,10 @@ class Text(Setting):
 
 
 class Links(Setting):
-    """Addresses and commands, as format strings."""
+    """Addresses."""
 
     site: str = ""
     """Where the pages are published, e.g. `https://perf.example.org/`; empty: the local `var/site`."""
-    finding_page: str = "findings/{key}.html"
-    repeat: str = (
-        "pointdrop compare {dbms}@{previous} {dbms}@{release} --server {server} --config {config} "
-        "--benchmark {benchmark} --lane {lane} --tests {tests}"
-    )
     source: dict[str, str] = Field(
         default_factory=lambda: {
             "postgres": "https://github.com/postgres/postgres/compare/REL_{previous_}...REL_{release_}",
@@ -111,7 +108,7 @@ class GitHub(Setting):
     """A rate limit that lasts longer ends the sync; the next one does the rest."""
 
 
-class AlertSettings(Setting):
+class AlertFile(Setting):
     """The whole file."""
 
     labels: Labels = Labels()
@@ -123,6 +120,16 @@ class AlertSettings(Setting):
     webhooks: tuple[Webhook, ...] = ()
 
 
-def load_settings(path: Path) -> AlertSettings:
-    """The settings in `path`, or the defaults when there is no such file. BadSettings names file and key."""
-    return read_model(path, AlertSettings) if path.is_file() else AlertSettings()
+class AlertSettings(AlertFile):
+    """The file, and what other files of the folder say."""
+
+    metrics: MetricRegistry = Field(default_factory=shipped_metrics)
+    measurable: Measurable | None = None
+    """What can be measured here; everything if None."""
+
+
+def load_settings(configs: Path, measurable: Measurable | None = None) -> AlertSettings:
+    """The settings in a folder; without the file, its defaults. BadSettings names file and key."""
+    path = configs / "alerts.toml"
+    file = read_model(path, AlertFile) if path.is_file() else AlertFile()
+    return AlertSettings(**dict(file), metrics=load_metrics(configs), measurable=measurable)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from history.keys import issue_key
+from history.metrics import MetricRegistry
 from history.model import Finding, Row
 from history.versions import version_key
+from presentation.headline import Headline, finding_order, headline
 
 
 class Subject(Row):
@@ -18,50 +20,58 @@ class Subject(Row):
 
     key: str
     finding: Finding
+    lead: Headline | None
+    """None where nothing moved: such a finding cannot be filed."""
     beside: tuple[Finding, ...] = ()
     """Improvements at the same boundary that are as sure."""
     same: tuple[Finding, ...] = ()
-    """Less sure or older findings of the same key: they have the same issue, and are not told in it."""
-
-    @property
-    def severity(self) -> tuple[int, float]:
-        """Regressions first, then by the log of what was lost, summed over the tests; larger is worse."""
-        rank = {"regression": 3, "drift": 2, "environment": 1, "improvement": 0}[self.finding.kind]
-        return rank, sum(abs(move.change_pct) for move in self.finding.moves)
+    """Less sure or older findings of the same key: they have the same issue, and are not in its text."""
 
 
-def subjects(findings: Iterable[Finding], kinds: Iterable[str]) -> list[Subject]:
-    """One subject an issue, the worst first; kinds that are not in `kinds` get none of their own. Pure, order-free.
+def subjects(findings: Iterable[Finding], kinds: Iterable[str], metrics: MetricRegistry) -> list[Subject]:
+    """One subject an issue, in the order of findings; kinds that are not in `kinds` get none of their own. Pure, and
+    independent of the order of `findings`.
 
-    Of two findings of one key (two campaigns measured other point releases of a line) the issue tells the surest, then
-    the newest.
+    Of two findings of one key (two campaigns measured other point releases of a line) the issue is about the surest,
+    then the newest.
     """
     kinds = frozenset(kinds)
-    chosen: dict[str, list[Finding]] = {}
+    by_key: dict[str, list[Finding]] = {}
     improvements: dict[tuple[str, str, str], Finding] = {}
     for finding in sorted(findings, key=_surest_last):
         # What was measured again and not seen again is nobody's comfort.
         if finding.kind == "improvement" and finding.tier != "unconfirmed":
-            improvements[finding.dbms, finding.line, finding.release] = finding
+            improvements[_boundary(finding)] = finding
         if finding.kind in kinds:
             key = issue_key(finding.dbms, finding.line, finding.release, finding.kind)
-            chosen.setdefault(key, []).append(finding)
-    regressed = {(f.dbms, f.line, f.release) for found in chosen.values() for f in found if f.kind == "regression"}
-    made = []
-    for key, (*same, finding) in chosen.items():
-        boundary = (finding.dbms, finding.line, finding.release)
-        if finding.kind == "improvement" and boundary in regressed:
+            by_key.setdefault(key, []).append(finding)
+    regressed = {_boundary(finding) for same in by_key.values() for finding in same if finding.kind == "regression"}
+    chosen = []
+    for key, (*same, finding) in by_key.items():
+        if finding.kind == "improvement" and _boundary(finding) in regressed:
             continue
-        beside = improvements.get(boundary) if finding.kind == "regression" else None
-        if beside and _sure(beside) < _sure(finding):
+        beside = improvements.get(_boundary(finding)) if finding.kind == "regression" else None
+        if beside and _sureness(beside) < _sureness(finding):
             beside = None  # beside what is confirmed it would pass for confirmed
-        made.append(Subject(key=key, finding=finding, beside=(beside,) if beside else (), same=tuple(same)))
-    return sorted(made, key=lambda s: (-s.severity[0], -s.severity[1], s.key))
+        chosen.append(
+            Subject(
+                key=key,
+                finding=finding,
+                lead=headline(finding, metrics),
+                beside=(beside,) if beside else (),
+                same=tuple(same),
+            )
+        )
+    return sorted(chosen, key=lambda subject: (*finding_order(subject.finding, metrics)[:-1], subject.key))
 
 
-def _sure(finding: Finding) -> int:
+def _boundary(finding: Finding) -> tuple[str, str, str]:
+    return finding.dbms, finding.line, finding.release
+
+
+def _sureness(finding: Finding) -> int:
     return ("unconfirmed", "provisional", "confirmed").index(finding.tier)
 
 
 def _surest_last(finding: Finding) -> tuple[int, object, int, str]:
-    return _sure(finding), version_key(finding.dbms, finding.release), len(finding.moves), finding.key
+    return _sureness(finding), version_key(finding.dbms, finding.release), len(finding.moves), finding.key

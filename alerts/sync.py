@@ -16,17 +16,17 @@ from typing import Any
 from pydantic import Field
 
 from alerts.changes import Change, carried
+from alerts.comments import CommandResult, read_comments
 from alerts.errors import IssueGone, TrackerUnavailable
-from alerts.hearing import Heard, hear
+from alerts.issue_state import DAY, moment_after
 from alerts.marker import with_notes
-from alerts.measurable import Measurable
-from alerts.notify import notify
-from alerts.observe import HasFindings, Observed, duplicates_of, observe
+from alerts.observation import Observation, duplicates_of, observe
 from alerts.plan import plan_changes
 from alerts.settings import AlertSettings
-from alerts.standing import DAY, moment_after
 from alerts.trackers import Tracker
+from alerts.webhooks import notify
 from history.model import FindingEvent, IssueLink, Row
+from history.store import Store
 
 #: After so many failures in a row the tracker is taken to be down; the next sync does the rest.
 FAILURES_IN_A_ROW = 3
@@ -49,7 +49,7 @@ class SyncReport(Row):
     tracker: str
     dry_run: bool = False
     done: tuple[Done, ...] = ()
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[CommandResult, ...] = ()
     """Commands of people that were carried out or refused."""
     refused: tuple[str, ...] = ()
     """Findings that lack a value their issue must show: message each."""
@@ -67,42 +67,39 @@ class SyncReport(Row):
 
 
 def preview(
-    store: HasFindings,
+    store: Store,
     tracker: Tracker,
     settings: AlertSettings,
     now: datetime | None = None,
-    can: Measurable | None = None,
 ) -> list[Change]:
     """The changes a sync would make; nothing is written anywhere."""
-    observed = observe(store, tracker, settings, now or datetime.now(UTC), can=can)
+    observed = observe(store, tracker, settings, now or datetime.now(UTC))
     return [*observed.duplicates, *plan_changes(observed.world, settings)]
 
 
 def sync(
-    store: HasFindings,
+    store: Store,
     tracker: Tracker,
     settings: AlertSettings,
     *,
     now: datetime | None = None,
     environment: Mapping[str, str] | None = None,
-    can: Measurable | None = None,
 ) -> SyncReport:
     """File, edit, comment, close and re-open until tracker and findings agree; then tell the webhooks.
 
     Failures of single changes are reported, not raised; TrackerRefused (no permission, no such repository) is raised,
-    since nothing would work. `environment` holds the addresses and keys of webhooks, by default this process's;
-    `can` says what can be measured again, everything if None.
+    since nothing would work. `environment` holds the addresses and keys of webhooks, by default this process's.
     """
     now = now or datetime.now(UTC)
     log = _Log(store, tracker, now)
-    observed = observe(store, tracker, settings, now, can=can)
+    observed = observe(store, tracker, settings, now)
     heard, failed = _listen(observed, tracker, settings, log)
     if heard:
-        observed = observe(store, tracker, settings, now, can=can)
+        observed = observe(store, tracker, settings, now)
     changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     if any(change.number is None and change.draft for change in changes):
         # Labels can be taken off an issue; before anything is created, it is looked for by its author as well.
-        observed = observe(store, tracker, settings, now, more=tracker.look_again(), can=can)
+        observed = observe(store, tracker, settings, now, more=tracker.look_again())
         changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     done, problems = _carry_out_all(changes, store, tracker, log)
     _relink(observed, store, tracker)
@@ -112,18 +109,20 @@ def sync(
     return _report(tracker.name, observed, done, [*failed, *problems], heard, silent)
 
 
-def _listen(observed: Observed, tracker: Tracker, settings: AlertSettings, log: _Log) -> tuple[list[Heard], list[str]]:
+def _listen(
+    observed: Observation, tracker: Tracker, settings: AlertSettings, log: _Log
+) -> tuple[list[CommandResult], list[str]]:
     """Commands in comments come before the plan, which then knows of them."""
-    heard: list[Heard] = []
+    heard: list[CommandResult] = []
     try:
-        hear(observed.world, tracker, settings, log.record, heard)
+        read_comments(observed.world, tracker, settings, log.record, heard)
     except (TrackerUnavailable, IssueGone) as error:
         return heard, [f"comments were not read: {error}"]
     return heard, []
 
 
 def _carry_out_all(
-    changes: Iterable[Change], store: HasFindings, tracker: Tracker, log: _Log
+    changes: Iterable[Change], store: Store, tracker: Tracker, log: _Log
 ) -> tuple[list[Done], list[str]]:
     done: list[Done] = []
     failed: list[str] = []
@@ -149,10 +148,10 @@ def _carry_out_all(
 
 def _report(
     name: str,
-    observed: Observed,
+    observed: Observation,
     done: Sequence[Done],
     failed: Sequence[str],
-    heard: Sequence[Heard],
+    heard: Sequence[CommandResult],
     silent: Sequence[str],
 ) -> SyncReport:
     counts = Counter(one.action for one in done)
@@ -173,19 +172,19 @@ def _report(
 class _Log:
     """Writes events of this tracker, at moments that differ and so keep their order."""
 
-    def __init__(self, store: HasFindings, tracker: Tracker, now: datetime) -> None:
+    def __init__(self, store: Store, tracker: Tracker, now: datetime) -> None:
         self.store, self.tracker, self.now = store, tracker.name, now
 
     def record(self, key: str, event: str, actor: str = "pointdrop", detail: dict[str, Any] | None = None) -> None:
         self.now += timedelta(microseconds=1)
-        said = {**(detail or {}), "tracker": self.tracker}
+        event_detail = {**(detail or {}), "tracker": self.tracker}
         at = moment_after(self.store.events(key), self.now)
         if at.date() != self.now.date():
-            said[DAY] = str(self.now.date())
-        self.store.append_event(FindingEvent(key=key, event=event, at=at, actor=actor, detail=said))
+            event_detail[DAY] = str(self.now.date())
+        self.store.append_event(FindingEvent(key=key, event=event, at=at, actor=actor, detail=event_detail))
 
 
-def carry_out(change: Change, store: HasFindings, tracker: Tracker, log: _Log) -> Done:
+def carry_out(change: Change, store: Store, tracker: Tracker, log: _Log) -> Done:
     """One change, its steps in the order that can be repeated: the link first, the events last."""
     number, url = change.number, ""
     if number is None and change.draft is not None:
@@ -216,7 +215,7 @@ def _apply(change: Change, tracker: Tracker, number: int) -> None:
         tracker.close(number, change.close)
 
 
-def _link(store: HasFindings, tracker: Tracker, keys: Iterable[str], number: int, url: str) -> None:
+def _link(store: Store, tracker: Tracker, keys: Iterable[str], number: int, url: str) -> None:
     """Point the keys to the issue; nothing is written when the newest link already does."""
     for key in keys:
         links = [link for link in store.links(key) if link.tracker == tracker.name]
@@ -224,7 +223,7 @@ def _link(store: HasFindings, tracker: Tracker, keys: Iterable[str], number: int
             store.append_link(IssueLink(key=key, tracker=tracker.name, number=number, url=url))
 
 
-def _relink(observed: Observed, store: HasFindings, tracker: Tracker) -> None:
+def _relink(observed: Observation, store: Store, tracker: Tracker) -> None:
     """Every finding points to its issue, also after the older of two was kept, or a machine stopped in between."""
     for subject in observed.world.subjects:
         issue = observed.world.issues.get(subject.key)
@@ -232,10 +231,10 @@ def _relink(observed: Observed, store: HasFindings, tracker: Tracker) -> None:
             _link(store, tracker, carried(subject), issue.number, issue.url)
 
 
-def close_duplicates(store: HasFindings, tracker: Tracker, log: _Log) -> list[Done]:
+def close_duplicates(store: Store, tracker: Tracker, log: _Log) -> list[Done]:
     """After creating: two publishers at once each see the other's issue here, and both keep the older one."""
-    kept, changes = duplicates_of(tracker.issues())
+    first_issues, changes = duplicates_of(tracker.issues())
     done = [carry_out(change, store, tracker, log) for change in changes]
     for change in changes:
-        _link(store, tracker, (change.key,), kept[change.key].number, kept[change.key].url)
+        _link(store, tracker, (change.key,), first_issues[change.key].number, first_issues[change.key].url)
     return done

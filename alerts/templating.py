@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from alerts.safetext import Markdown, code, fenced, prose
-from alerts.words import percent, signed
+from presentation.number_format import difference, grouped, signed
 
 
 def _only_safe(value: object) -> str:
@@ -23,14 +23,6 @@ def _only_safe(value: object) -> str:
         return str(value)
     # Undefined values raise by themselves, with the name that is missing.
     raise TypeError(f"a template may print only Markdown and integers, got {type(value).__name__}: {str(value)[:80]!r}")
-
-
-def _amount(value: float) -> Markdown:
-    return Markdown(f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2f}")
-
-
-def _difference(value: float) -> Markdown:
-    return Markdown(("−" if value < 0 else "+") + _amount(abs(value)))
 
 
 def _labelled_fence(text: str, label: str) -> Markdown:
@@ -57,10 +49,11 @@ def environment() -> Environment:
     env.filters.update(
         code=code,
         prose=prose,
-        percent=markdown_filter(percent),
         signed=markdown_filter(signed),
-        amount=_amount,
-        difference=_difference,
+        grouped=markdown_filter(grouped),
+        difference=markdown_filter(difference),
+        # Addresses are made of escaped names only.
+        link=lambda address: Markdown(f"<{address}>"),
         labelled_fence=_labelled_fence,
         command_fence=lambda command: fenced([command], "sh"),
     )

@@ -15,7 +15,7 @@ import binascii
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -24,9 +24,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from alerts.changes import World
 from alerts.settings import Webhook
-from alerts.words import dbms_name
 from history.errors import BadSettings
 from history.model import FindingEvent
+from presentation.headline import dbms_name
 
 #: An event that could not be delivered is tried again for so long.
 RETRY_DAYS = 3
@@ -71,19 +71,19 @@ def due(
 ) -> list[Delivery]:
     """Events of `key` this webhook has not heard of."""
     events = sorted(events, key=lambda event: event.at)
-    done = {event.detail.get("delivery") for event in events if event.event == NOTIFIED}
-    found = []
+    delivered = {event.detail.get("delivery") for event in events if event.event == NOTIFIED}
+    deliveries = []
     for event in events:
         if event.event in hook.events and event.at > now - timedelta(days=RETRY_DAYS):
             delivery = Delivery(hook, event, payload_of(key, event, world, urls.get(key, "")))
-            if f"{hook.name}:{delivery.id}" not in done:
-                found.append(delivery)
-    return found
+            if f"{hook.name}:{delivery.id}" not in delivered:
+                deliveries.append(delivery)
+    return deliveries
 
 
 def payload_of(key: str, event: FindingEvent, world: World, url: str) -> dict[str, Any]:
     """What a webhook says of an event; keys are stable, values may be empty."""
-    subject = next((one for one in world.subjects if one.key == key), None)
+    subject = next((candidate for candidate in world.subjects if candidate.key == key), None)
     issue, draft = world.issues.get(key), world.drafts.get(key)
     finding = subject.finding if subject else None
     return {
@@ -195,3 +195,35 @@ def _worth_repeating(error: BaseException) -> bool:
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code == 429 or error.response.status_code >= 500
     return isinstance(error, httpx.TransportError)
+
+
+Record = Callable[[str, str, str, dict[str, Any]], None]
+
+
+def notify(
+    hooks: Sequence[Webhook],
+    world: World,
+    urls: Mapping[str, str],
+    events_of: Callable[[str], list[FindingEvent]],
+    record: Record,
+    environment: Mapping[str, str],
+    now: datetime,
+) -> list[str]:
+    """Deliver what is due; a message for every webhook that did not take something. `urls` are of new issues."""
+    problems: list[str] = []
+    keys = sorted({*world.issue_states, *urls})
+    with httpx.Client(timeout=TIMEOUT, follow_redirects=False) as client:
+        for hook in hooks:
+            for delivery in [delivery for key in keys for delivery in due(hook, key, events_of(key), world, urls, now)]:
+                try:
+                    problem = deliver(request_of(delivery, environment, now), client)
+                except BadSettings as error:
+                    problems.append(str(error))
+                    break
+                if problem:
+                    # A receiver that is down would only slow down the night; the next sync tries again.
+                    problems.append(f"webhook {hook.name}: {problem}; the next sync tries again.")
+                    break
+                detail = {"hook": hook.name, "delivery": f"{hook.name}:{delivery.id}"}
+                record(delivery.event.key, NOTIFIED, "pointdrop", detail)
+    return problems

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from history.model import MAJORS, Series
-from reports.addresses import LineKey
+from presentation.addresses import LineKey
+from presentation.ordering import step_order
+from presentation.relative import relative, summarize
 from reports.errors import NothingToShow
 from reports.heat import UNGROUPED
 from reports.insert import StepCell, insert_summary, is_insert
-from reports.ordering import step_order
 from reports.pages.compare import gather, summary_rows
 from reports.pages.configs import Numbers, Subject, Test
-from reports.relative import relative, summarize
 from reports.settings import ReportSettings
 from reports.table import Table, Value
 from reports.views import VIEWS, View

@@ -13,20 +13,17 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from history.metrics import MetricRegistry
 from history.model import Finding, Series
-from reports.addresses import LineKey
+from presentation.addresses import LineKey
+from presentation.findings import finding_record, moves_frame
+from presentation.relative import level, relative
+from presentation.steps import steps
 from reports.heat import Mark
-from reports.relative import level, relative
-from reports.steps import steps
 
 SERIES_COLUMNS = (
     "dbms", "line", "server", "config", "benchmark", "test", "group", "metric", "unit", "better",
     "version", "released", "median", "relative_to_first", "changepoint", "block", "session", "host", "epoch", "value",
-)  # fmt: skip
-MOVE_COLUMNS = (
-    "finding", "kind", "tier", "cause", "previous", "release", "series", "group", "unit", "better", "before", "after",
-    "change_pct", "low_pct", "high_pct", "probability", "q_value", "noise_pct", "mde_pct",
-    "blocks_before", "blocks_after",
 )  # fmt: skip
 
 
@@ -154,18 +151,14 @@ def line_json(key: LineKey, series: Sequence[Series], marks: dict[str, dict[str,
     return dump({"schema": "pointdrop.line/1", **key._asdict(), "series": rows})
 
 
-def finding_json(finding: Finding) -> str:
-    return dump({"schema": "pointdrop.finding/1", **finding.model_dump(mode="json")})
+def finding_json(finding: Finding, metrics: MetricRegistry) -> str:
+    return dump({"schema": "pointdrop.finding/1", **finding_record(finding, metrics)})
 
 
-def moves_csv(finding: Finding) -> str:
-    rows = [
-        [
-            finding.key, finding.kind, finding.tier, finding.cause, finding.previous, finding.release, move.key.id,
-            move.group, move.unit, move.better, move.before, move.after, move.change_pct, move.low_pct, move.high_pct,
-            move.probability, "" if move.q_value is None else move.q_value, move.noise_pct, move.mde_pct,
-            move.blocks_before, move.blocks_after,
-        ]
-        for move in finding.moves
-    ]  # fmt: skip
-    return table_csv(MOVE_COLUMNS, rows)
+def moves_csv(finding: Finding, metrics: MetricRegistry) -> str:
+    """The moves of a finding, a row each, with the finding's own columns before them."""
+    table = moves_frame(finding, metrics)
+    for at, name in enumerate(("finding", "kind", "tier", "cause", "previous", "release")):
+        table.insert(at, name, finding.key if name == "finding" else getattr(finding, name))
+    text: str = table.to_csv(index=False, lineterminator="\n")
+    return text

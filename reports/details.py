@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from history.model import FunctionChange, FunctionCost, Series
-from reports.addresses import LineKey
+from presentation.addresses import LineKey
 from reports.views import VIEWS, pick
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 
 from history.exporters.junit import clean
 from history.model import Finding
-from reports.pages.brief import brief
+from presentation import sentences
+from reports.pages.finding_summary import finding_summary
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
 
@@ -57,13 +58,14 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
     entries = sorted(snapshot.findings, key=lambda one: (updated(one), one.key), reverse=True)[:MAX_ENTRIES]
     add(root, "updated", max((updated(one) for one in entries), default=EPOCH).isoformat())
     for one in entries:
-        short = brief(one, snapshot.events_of(one), snapshot.links_of(one))
+        row = finding_summary(one, settings.metrics, snapshot.events_of(one), snapshot.links_of(one))
         entry = ET.SubElement(root, f"{{{ATOM}}}entry")
-        add(entry, "title", f"{short.shape} {short.title}")
+        add(entry, "title", f"{row.shape} {row.title}")
         add(entry, "id", f"urn:pointdrop:finding:{one.key}")
         add(entry, "updated", updated(one).isoformat())
-        add(entry, "link", href=f"{base}/{short.address}" if base else short.address)
+        add(entry, "link", href=f"{base}/{row.address}" if base else row.address)
         add(entry, "category", term=one.kind)
-        add(entry, "summary", f"{short.headline}. {short.groups} ({short.sure})")
+        sentence = sentences.summary(one, row.lead) if row.lead else row.title
+        add(entry, "summary", f"{sentence} {row.sure}")
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + clean(ET.tostring(root, encoding="unicode")) + "\n"

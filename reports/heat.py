@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from history.model import Better, Direction, Finding, Series, Tier
-from reports.ordering import Natural, by_catalogue, natural
-from reports.relative import DEFAULT_SMALLEST_PCT, levels, relative
+from presentation.ordering import Natural, by_catalogue, natural
+from presentation.relative import DEFAULT_SMALLEST_PCT, levels, relative
 from reports.views import View, pick
 
 #: Name of the group of tests that have none.

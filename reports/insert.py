@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from history.model import Series
+from presentation.ordering import step_order
+from presentation.relative import levels, relative
 from reports.heat import versions_of
-from reports.ordering import step_order
-from reports.relative import levels, relative
 from reports.views import VIEWS, pick
 
 #: The cached benchmark; the same at another size is called `insert-SIZE`.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.relative import relative
+from presentation.relative import relative
 
 
 @dataclass(frozen=True)

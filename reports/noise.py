@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from history.model import Series
-from reports.relative import level
+from presentation.relative import level
 
 #: Makes the median absolute value of a normal variable its standard deviation.
 MAD_TO_SD = 1.4826

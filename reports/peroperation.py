@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from history.model import Series
-from reports.numerals import plain
-from reports.relative import levels, relative_text
+from presentation.number_format import plain
+from presentation.relative import levels, relative_text
 
 #: Columns in the order the field prints them; throughput comes last, other metrics before it by name.
 COLUMNS = ("cpu/o", "cpu_us/o", "cpupq", "insn/o", "cs/o", "r/o", "rKB/o", "w/o", "wKB/o", "f/o")

@@ -9,9 +9,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.addresses import up
+from presentation.addresses import up
+from presentation.number_format import count, grouped, interval, percent, probability, signed
 from reports.data import dump
-from reports.numerals import counted
 from reports.settings import ReportSettings
 
 NAVIGATION = (
@@ -50,7 +50,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(json=script_json, when=when, count=counted, capfirst=capitalized_first)
+    made.filters.update(
+        json=script_json, when=when, count=count, capfirst=capitalized_first, grouped=grouped, signed=signed,
+        interval=interval, percent=percent, probability=probability,
+    )  # fmt: skip
     return made
 
 

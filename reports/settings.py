@@ -9,6 +9,7 @@ from pathlib import Path
 from history.errors import BadSettings
 from history.metrics import MetricRegistry, load_metrics, shipped_metrics
 from history.settings import read_toml
+from presentation.commands import Measurable
 from reports.annotations import Annotation, load_annotations
 
 #: No page passes this, so that every browser and every reader can load it.
@@ -35,6 +36,10 @@ class ReportSettings:
     source_url: str = ""
     """Of the repository, for the footer."""
     metrics: MetricRegistry = field(default_factory=shipped_metrics)
+    measurable: Measurable | None = None
+    """What can be measured where the site is made; everything if None."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By DBMS, where the source of two releases is compared; patterns as in alerts.toml."""
     annotations: tuple[Annotation, ...] = ()
     tests: Mapping[str, TestInfo] = field(default_factory=dict)
     """By test."""

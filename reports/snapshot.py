@@ -9,14 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import log
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from history.keys import issue_key
 from history.model import Block, Finding, FindingEvent, FindingKind, IssueLink, Reading, Run, Series, Session
-from reports.addresses import LineKey
+from presentation.addresses import LineKey
 from reports.details import Details
-from reports.views import VIEWS
 
 if TYPE_CHECKING:
     from history.store import Store
@@ -119,24 +117,6 @@ def grouped_by_line(series: Iterable[Series]) -> dict[LineKey, tuple[Series, ...
     return {key: tuple(sorted(found[key], key=lambda one: (one.key.test, one.key.metric))) for key in sorted(found)}
 
 
-#: Rates and costs of the processor: what a finding is ranked by, before it is by writes or context switches.
-LEADING = frozenset(metric for view in VIEWS for metric in view.metrics)
-
-
-def finding_order(finding: Finding) -> tuple[int, int, bool, float, str]:
-    """What a reader should see first: confirmed regressions, by what they cost users, the largest first."""
-    kinds = ("regression", "drift", "improvement", "environment")
-    tiers = ("confirmed", "provisional", "unconfirmed")
-    ways: dict[str, str] = {"regression": "regression", "drift": "regression", "improvement": "improvement"}
-    told = [
-        move
-        for move in finding.moves
-        if move.key.metric in LEADING and move.direction == ways.get(finding.kind, move.direction)
-    ]
-    worst = max((abs(log(move.after / move.before)) for move in told if move.before > 0 < move.after), default=0.0)
-    return tiers.index(finding.tier), kinds.index(finding.kind), not told, -worst, finding.key
-
-
 def newest_first(rows: Sequence[Ran]) -> tuple[Ran, ...]:
     by_release = sorted(rows, key=lambda one: (one.run.release.dbms, one.run.release.version, one.run.id))
     return tuple(sorted(by_release, key=lambda one: (one.session.started, one.session.id), reverse=True))
@@ -158,7 +138,7 @@ def read(store: Store) -> Snapshot:
     ]
     return Snapshot(
         lines=grouped_by_line(store.series()),
-        findings=tuple(sorted(store.findings(), key=finding_order)),
+        findings=tuple(sorted(store.findings(), key=lambda finding: finding.key)),
         events=by_key(store.events()),
         links=by_key(sorted(store.links(), key=lambda one: (one.tracker, one.number))),
         ran=newest_first(rows),

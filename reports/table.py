@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from presentation.number_format import plain
 from reports.data import dump, table_csv
-from reports.numerals import plain
 
 Value = str | float | int | None
 ABSENT = "–"

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from history.model import Series
+from presentation.addresses import LineKey
+from presentation.ordering import by_catalogue
+from presentation.relative import colour_step, levels
 from reports import table as writers
 from reports.across import across_tables, marked
-from reports.addresses import LineKey
 from reports.errors import NothingToShow
 from reports.heat import UNGROUPED, HeatTable, heat_table, overall, versions_of
 from reports.insert import insert_summary, is_insert
 from reports.matrix import config_matrix
-from reports.ordering import by_catalogue
 from reports.pages.compare import summary_rows
 from reports.pages.line import quiet_pct
 from reports.peroperation import of_series
-from reports.relative import colour_step, levels
 from reports.settings import ReportSettings
 from reports.snapshot import grouped_by_line
 from reports.table import Table, Value

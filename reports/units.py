@@ -13,8 +13,9 @@ from importlib import metadata
 from pathlib import Path
 
 from history.model import Finding, Series
-from reports import addresses, data
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
+from reports import data
 from reports.charts import charts_script, vega_script
 from reports.feed import feed
 from reports.heat import marks_of
@@ -25,7 +26,7 @@ from reports.pages.finding import finding_context, link_labels
 from reports.pages.insert import insert_context
 from reports.pages.line import line_context, newest_block, siblings
 from reports.pages.noise import noise_context, noise_files
-from reports.pages.overview import about_context, all_briefs, overview_context
+from reports.pages.overview import about_context, finding_summaries, overview_context
 from reports.pages.test import test_context
 from reports.render import render
 from reports.settings import ReportSettings
@@ -113,7 +114,7 @@ def units(snapshot: Snapshot, settings: ReportSettings) -> Iterator[Unit]:
         "findings.html",
         digests.all_findings,
         settings,
-        lambda: {"findings": all_briefs(snapshot)},
+        lambda: {"findings": finding_summaries(snapshot, settings)},
     )
     yield Unit(digest(digests.all_findings, digests.ran), ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)})
     yield _noise(snapshot, settings, everything)
@@ -203,8 +204,8 @@ def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -
             page = f"{stem}.html"
             return {
                 page: render("finding.html", page, settings, context, charts=True, crumbs=crumbs),
-                f"{stem}.json": data.finding_json(finding),
-                f"{stem}.csv": data.moves_csv(finding),
+                f"{stem}.json": data.finding_json(finding, settings.metrics),
+                f"{stem}.csv": data.moves_csv(finding, settings.metrics),
             }
 
         touched = digest(

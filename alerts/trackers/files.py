@@ -58,8 +58,8 @@ class FilesTracker:
         self.directory = directory
 
     def issues(self) -> list[Issue]:
-        found = (self._load(path) for path in self._files())
-        return [issue for issue, _ in found if issue.keys]
+        loaded = (self._load(path) for path in self._files())
+        return [issue for issue, _ in loaded if issue.keys]
 
     def look_again(self) -> list[Issue]:
         return self.issues()
@@ -111,7 +111,7 @@ class FilesTracker:
         def once(comments: list[Comment]) -> list[Comment]:
             if any(comment.ours and event_of(comment.body) == event for comment in comments):
                 return comments
-            number = max((one.id for one in comments), default=0) + 1
+            number = max((comment.id for comment in comments), default=0) + 1
             new = Comment(id=number, body=body, author=AUTHOR, ours=True, created=datetime.now(UTC))
             return [*comments, new]
 
@@ -170,10 +170,10 @@ class FilesTracker:
                 raise TrackerRefused(f"{path}: at={moment} is no time, as in at=2026-11-21T02:00:00+00:00.") from None
             created = created if created.tzinfo else created.replace(tzinfo=UTC)
             # The head of a comment is easily copied with its number; another comment is another one all the same.
-            same = any(one.id == int(number) for one in comments)
-            known = _number_of(author, moment, text.strip("\n")) if same else int(number)
+            same = any(comment.id == int(number) for comment in comments)
+            identifier = _number_of(author, moment, text.strip("\n")) if same else int(number)
             comments.append(
-                Comment(id=known, body=text.strip("\n"), author=author, ours=author == AUTHOR, created=created)
+                Comment(id=identifier, body=text.strip("\n"), author=author, ours=author == AUTHOR, created=created)
             )
         return front, body.rstrip("\n") + "\n", comments
 
@@ -187,15 +187,17 @@ class FilesTracker:
     ) -> None:
         with self._locked():
             path = self._path(number)
-            front, text, said = self._read(path)
+            front, text, comments_text = self._read(path)
             front |= change(front) if callable(change) else change
-            self._write(path, front, text if body is None else body, comments(said))
+            self._write(path, front, text if body is None else body, comments(comments_text))
 
     def _write(self, path: Path, front: dict[str, Any], body: str, comments: list[Comment]) -> None:
         parts = [f"+++\n{tomlkit.dumps(front)}+++\n", _plain(body)]
-        for one in comments:
-            at = one.created.isoformat()
-            parts.append(f"\n<!-- pointdrop:comment id={one.id} author={one.author} at={at} -->\n{_plain(one.body)}")
+        for comment in comments:
+            at = comment.created.isoformat()
+            parts.append(
+                f"\n<!-- pointdrop:comment id={comment.id} author={comment.author} at={at} -->\n{_plain(comment.body)}"
+            )
         self._replace(path, "".join(parts))
 
     def _replace(self, path: Path, text: str) -> None:
@@ -214,8 +216,8 @@ class FilesTracker:
         """Numbers are never used twice, also not after a file was deleted: links in the history point to them."""
         counter = self.directory / ".next-number"
         used = [int(path.name.partition("-")[0]) for path in self._files()]
-        said = counter.read_text(encoding="utf-8").strip() if counter.exists() else ""
-        number = max([int(said) if said.isdecimal() else 1, *(n + 1 for n in used)])
+        last_number = counter.read_text(encoding="utf-8").strip() if counter.exists() else ""
+        number = max([int(last_number) if last_number.isdecimal() else 1, *(n + 1 for n in used)])
         self._replace(counter, f"{number + 1}\n")
         return number
 

@@ -50,36 +50,36 @@ class GitHubTracker:
     def issues(self) -> list[Issue]:
         with github_errors():
             listed = self.repository.get_issues(state="all", labels=[self.label], sort="created", direction="asc")
-            return [self._issue(one) for one in listed if self._is_ours(one)]
+            return [self._issue(remote) for remote in listed if self._is_ours(remote)]
 
     def look_again(self) -> list[Issue]:
-        found: list[Issue] = []
+        issues: list[Issue] = []
         with github_errors():
             for login in sorted(self.account.logins):
                 # PyGithub takes a login here and types it as a user.
                 listed = self.repository.get_issues(state="all", creator=cast(NamedUser, login), direction="asc")
-                found += [self._issue(one) for one in listed if self._is_ours(one)]
-        return found
+                issues += [self._issue(remote) for remote in listed if self._is_ours(remote)]
+        return issues
 
     def issue(self, number: int) -> Issue:
         with github_errors(number):
-            one = self.repository.get_issue(number)
-            if f"/{self.account.repository}/".lower() not in f"{one.html_url}/".lower():
-                raise IssueGone(number, moved_to=one.html_url)
-            return self._issue(one)
+            remote = self.repository.get_issue(number)
+            if f"/{self.account.repository}/".lower() not in f"{remote.html_url}/".lower():
+                raise IssueGone(number, moved_to=remote.html_url)
+            return self._issue(remote)
 
     def create(self, draft: Draft) -> Issue:
         with github_errors():
             self._ensure(draft.labels)
-            made = post_once(
-                lambda: next((one for one in self.look_again() if one.keys[0] == draft.key), None),
+            created = post_once(
+                lambda: next((issue for issue in self.look_again() if issue.keys[0] == draft.key), None),
                 lambda: self._issue(self.repository.create_issue(draft.title, draft.body, labels=sorted(draft.labels))),
                 self.settings,
             )
-            missing = draft.labels - made.labels
+            missing = draft.labels - created.labels
             if missing:
-                self.add_labels(made.number, missing)
-            return made
+                self.add_labels(created.number, missing)
+            return created
 
     def edit(self, number: int, *, title: str | None = None, body: str | None = None) -> None:
         with github_errors(number):
@@ -107,11 +107,11 @@ class GitHubTracker:
 
     def comments(self, number: int) -> list[Comment]:
         with github_errors(number):
-            return [self._comment(one) for one in self._handle(number).get_comments()]
+            return [self._comment(comment) for comment in self._handle(number).get_comments()]
 
     def comment(self, number: int, event: str, body: str) -> None:
         def find() -> Comment | None:
-            ours = (one for one in self.comments(number) if one.ours and event_of(one.body) == event)
+            ours = (comment for comment in self.comments(number) if comment.ours and event_of(comment.body) == event)
             return next(ours, None)
 
         with github_errors(number):
@@ -144,35 +144,39 @@ class GitHubTracker:
         """The issue without asking for it first: the repository was made lazy, and so is what it makes."""
         return self.repository.get_issue(number)
 
-    def _is_ours(self, one: RemoteIssue) -> bool:
+    def _is_ours(self, remote: RemoteIssue) -> bool:
         # Pull requests are issues here; `pull_request` is absent on issues, and reading it would cost a request each.
         return (
-            not one.html_url.endswith(f"/pull/{one.number}")
-            and self._wrote(one.user.login if one.user else "")
-            and bool(keys_of(one.body))
+            not remote.html_url.endswith(f"/pull/{remote.number}")
+            and self._wrote(remote.user.login if remote.user else "")
+            and bool(keys_of(remote.body))
         )
 
     def _wrote(self, login: str) -> bool:
         return login in self.account.logins
 
-    def _issue(self, one: RemoteIssue) -> Issue:
-        body = one.body or ""
+    def _issue(self, remote: RemoteIssue) -> Issue:
+        body = remote.body or ""
         return Issue(
-            number=one.number,
-            title=one.title,
+            number=remote.number,
+            title=remote.title,
             body=body,
-            labels=frozenset(label.name for label in one.labels),
-            open=one.state == "open",
-            url=one.html_url,
-            keys=keys_of(body) if self._wrote(one.user.login if one.user else "") else (),
-            close_reason=one.state_reason or "",
-            comments=one.comments,
+            labels=frozenset(label.name for label in remote.labels),
+            open=remote.state == "open",
+            url=remote.html_url,
+            keys=keys_of(body) if self._wrote(remote.user.login if remote.user else "") else (),
+            close_reason=remote.state_reason or "",
+            comments=remote.comments,
         )
 
-    def _comment(self, one: IssueComment) -> Comment:
-        login = one.user.login if one.user else ""
+    def _comment(self, comment: IssueComment) -> Comment:
+        login = comment.user.login if comment.user else ""
         return Comment(
-            id=one.id, body=one.body or "", author=login or "ghost", ours=self._wrote(login), created=one.created_at
+            id=comment.id,
+            body=comment.body or "",
+            author=login or "ghost",
+            ours=self._wrote(login),
+            created=comment.created_at,
         )
 
     def _ensure(self, labels: frozenset[str]) -> None:

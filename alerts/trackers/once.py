@@ -39,9 +39,9 @@ def post_once(find: Callable[[], T | None], post: Callable[[], T], settings: Set
     def attempt() -> T:
         nonlocal first
         try:
-            found = None if first else find()
+            existing = None if first else find()
             first = False
-            return post() if found is None else found
+            return post() if existing is None else existing
         except RateLimitExceededException as error:
             raise _Limited(_asked_wait(error)) from error
         except GithubException as error:

@@ -12,7 +12,6 @@ from pointdrop.cli.rows import Format, FormatOption, OutOption, QuietOption, emi
 if TYPE_CHECKING:
     from alerts import AlertSettings, SyncReport
     from alerts.changes import Change
-    from alerts.measurable import Measurable
     from alerts.trackers import Tracker
     from history.store import Store
 
@@ -47,21 +46,15 @@ def _open(
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for
     from history.store import Store
+    from pointdrop.jobs.measurable import measurable
     from pointdrop.paths import configs_dir, history_url, state_dir
 
-    settings = load_settings(configs_dir() / "alerts.toml")
+    settings = load_settings(configs_dir(), measurable(configs_dir()))
     if provisional:
         filing = settings.filing.model_copy(update={"tiers": (*settings.filing.tiers, "provisional")})
         settings = settings.model_copy(update={"filing": filing})
     where = tracker_for(tracker, os.environ, issues or state_dir() / "issues", settings)
     return Store.open(history_url(history)), where, settings
-
-
-def _measurable() -> Measurable:
-    from pointdrop.jobs.measurable import measurable
-    from pointdrop.paths import configs_dir
-
-    return measurable(configs_dir())
 
 
 @group.command("sync")
@@ -92,7 +85,7 @@ def sync_command(
 
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
-        report = sync(store, where, settings, can=_measurable())
+        report = sync(store, where, settings)
     if format == "json":
         emit(report.model_dump_json(indent=2) + "\n", out)
     elif format == "text":
@@ -137,7 +130,7 @@ def preview_command(
 
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
-        changes = preview(store, where, settings, can=_measurable())
+        changes = preview(store, where, settings)
     rows = [_change_row(change) for change in changes]
     if format == "json":
         emit(json_text([change.model_dump(mode="json") for change in changes]), out)
@@ -157,10 +150,10 @@ def preview_command(
         emit("\n".join(_in_full(change) for change in changes), out)
     else:
         numbers = [f" #{row['number']}" if row["number"] else "" for row in rows]
-        told = (
+        lines = (
             f"{r['action']:10}{r['key']}{n}: {r['title'] or r['why']}\n" for r, n in zip(rows, numbers, strict=True)
         )
-        emit("".join(told), out)
+        emit("".join(lines), out)
 
 
 def _change_row(change: Change) -> dict[str, Any]:
@@ -191,12 +184,12 @@ def list_command(
     """
     from datetime import UTC, datetime
 
-    from alerts.observe import observe
-    from alerts.overview import overview
+    from alerts.issue_list import issue_list
+    from alerts.observation import observe
 
     store, where, settings = _open(history, tracker, issues)
     with store:
-        lines = overview(observe(store, where, settings, datetime.now(UTC), can=_measurable()))
+        lines = issue_list(observe(store, where, settings, datetime.now(UTC)))
     if not lines:
         remark("No findings and no issues; `pointdrop detect` looks for some.", quiet)
     rows = [line.model_dump(mode="json") for line in lines]
@@ -230,14 +223,14 @@ def show_command(
     from datetime import UTC, datetime
 
     from alerts.errors import UnknownIssue
-    from alerts.observe import observe
-    from alerts.overview import key_of, overview
+    from alerts.issue_list import issue_list, key_of
+    from alerts.observation import observe
 
     store, where, settings = _open(history, tracker, issues)
     with store:
-        observed = observe(store, where, settings, datetime.now(UTC), can=_measurable())
+        observed = observe(store, where, settings, datetime.now(UTC))
         key = key_of(store.findings(), key)
-        line = next((line for line in overview(observed) if line.key == key), None)
+        line = next((line for line in issue_list(observed) if line.key == key), None)
         events = store.events(key)
     if line is None:
         raise UnknownIssue(f"nothing is known of {key}; `pointdrop alerts list` prints the keys.")
@@ -250,13 +243,13 @@ def show_command(
         }
         emit(json_text(values), out)
         return
-    told = [f"{line.title}\n{line.state}{f', issue {line.number} {line.url}' if line.number else ''}\n"]
+    paragraphs = [f"{line.title}\n{line.state}{f', issue {line.number} {line.url}' if line.number else ''}\n"]
     for event in events:
         reason = event.detail.get("reason") or event.detail.get("release") or ""
-        told.append(f"{event.at:%Y-%m-%d %H:%M}  {event.event:14}{event.actor}  {reason}".rstrip())
+        paragraphs.append(f"{event.at:%Y-%m-%d %H:%M}  {event.event:14}{event.actor}  {reason}".rstrip())
     if draft:
-        told.append(f"\n{draft.body}")
-    emit("\n".join(told) + "\n", out)
+        paragraphs.append(f"\n{draft.body}")
+    emit("\n".join(paragraphs) + "\n", out)
 
 
 @group.command("ack")
@@ -270,7 +263,7 @@ def ack_command(
     """Acknowledge a finding: its issue stays, and nothing more is said of it before it recovers."""
     from datetime import UTC, datetime
 
-    from alerts.overview import acknowledge, key_of
+    from alerts.issue_list import acknowledge, key_of
 
     store, where, _ = _open(history, tracker, issues)
     with store:

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pointdrop.cli.detect_views import (
-    FINDING_FIELDS,
-    REPLAY_FIELDS,
+    REPLAY_COLUMNS,
     explanation_text,
-    finding_row,
-    finding_shown,
     finding_text,
     replayed_json,
     replayed_row,
-    replayed_shown,
     replayed_text,
 )
 from pointdrop.cli.rows import Format as RowFormat
@@ -38,11 +34,9 @@ History = Annotated[
 Dbms = Annotated[str | None, typer.Option("--dbms", help="Only this DBMS.")]
 Line = Annotated[str | None, typer.Option("--line", help="Only this line.")]
 
-SHOWN_FINDING = ("finding", "cause", "tier", "previous", "tests", "median", "worst")
-SHOWN_REPLAY = ("measured", "finding", "seen", "tests", "median", "worst", "still there")
-#: CSV has the fields apart and named for programs.
-FINDING_COLUMNS = {"table": SHOWN_FINDING, "markdown": SHOWN_FINDING, "csv": FINDING_FIELDS}
-REPLAY_COLUMNS = {"table": SHOWN_REPLAY, "markdown": SHOWN_REPLAY, "csv": REPLAY_FIELDS}
+#: Columns for people; CSV has all.
+SHOWN_FINDING = ("finding", "tier", "cause", "title")
+SHOWN_REPLAY = ("measured", "seen", "still there", "tier", "title")
 
 
 def register(app: typer.Typer) -> None:
@@ -82,18 +76,23 @@ def detect(
     shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    evidence, warnings. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, tests, metric,
-    median_pct, worst_pct, worst_test.
+    evidence, warnings, headline (title, metric, median_pct, worst_pct, worst_test, tests, probability). CSV columns:
+    finding, kind, cause, tier, dbms, line, previous, release, title, tests, metric, median_pct, worst_pct, worst_test,
+    probability.
     """
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
     from pointdrop.paths import configs_dir, history_url
+    from presentation.findings import FINDING_COLUMNS, finding_record, findings_frame, records
+    from presentation.headline import finding_order
 
+    settings = load_detector_settings(configs_dir())
+    metrics = settings.metrics
     with Store.open(history_url(history)) as store:
         _held(store, dbms, line, quiet)
         findings = run_detection(
             store,
-            load_detector_settings(configs_dir()),
+            settings,
             dbms=dbms,
             line=line,
             scheduler=scheduler,
@@ -102,15 +101,14 @@ def detect(
         if suspects:
             _suspects(findings, store, plan, out, github_output)
             return
+    findings.sort(key=lambda finding: finding_order(finding, metrics))
     if format == "json":
-        emit(json_text([finding.model_dump(mode="json") for finding in findings]), out)
+        emit(json_text([finding_record(finding, metrics) for finding in findings]), out)
     elif format == "text":
-        emit("\n".join(finding_text(finding) for finding in findings), out)
+        emit("\n".join(finding_text(finding, metrics) for finding in findings), out)
     else:
-        shown = [finding_shown(finding) for finding in findings]
-        print_rows(
-            [finding_row(f) for f in findings], _row_format(format), FINDING_COLUMNS[format], out=out, shown=shown
-        )
+        rows = records(findings_frame(findings, metrics))
+        print_rows(rows, _row_format(format), tuple(FINDING_COLUMNS) if format == "csv" else SHOWN_FINDING, out=out)
     if not findings:
         remark("No changes.", quiet)
     if fail_on and any(finding.kind == fail_on and finding.tier != "unconfirmed" for finding in findings):
@@ -176,16 +174,17 @@ def replay(
                 datasets.load(store, dataset)
             _held(store, dbms, line, quiet)
             series = list(store.series(dbms=dbms, line=line))
-            known = store.releases(dbms)
-    events = list(replayed(series, load_detector_settings(configs_dir()), known))
+            releases = store.releases(dbms)
+    settings = load_detector_settings(configs_dir())
+    metrics = settings.metrics
+    events = list(replayed(series, settings, releases))
     if format == "json":
-        emit(json_text([replayed_json(event) for event in events]), out)
+        emit(json_text([replayed_json(event, metrics) for event in events]), out)
     elif format == "text":
-        emit("\n".join(replayed_text(event) for event in events), out)
+        emit("\n".join(replayed_text(event, metrics) for event in events), out)
     else:
-        shown = [replayed_shown(event) for event in events]
-        rows = [replayed_row(event) for event in events]
-        print_rows(rows, _row_format(format), REPLAY_COLUMNS[format], out=out, shown=shown)
+        rows = [replayed_row(event, metrics) for event in events]
+        print_rows(rows, _row_format(format), REPLAY_COLUMNS if format == "csv" else SHOWN_REPLAY, out=out)
     if not events:
         remark("Nothing would have been found.", quiet)
 

@@ -4,79 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from presentation import sentences
+from presentation.findings import FINDING_COLUMNS, finding_record, finding_row, ordered_moves
+from presentation.headline import headline, release_name, title
+from presentation.number_format import grouped, interval, probability, signed
+
 if TYPE_CHECKING:
     from detector.explain import Explanation
     from detector.replay import Replayed
+    from history.metrics import MetricRegistry
     from history.model import Finding
 
 #: Moves of a finding that the text shows, the largest first.
 MOVES_SHOWN = 10
+#: Columns of a replay for programs.
+REPLAY_COLUMNS = ("dbms", "measured", "delay", "stays", *(name for name in FINDING_COLUMNS if name != "dbms"))
 
 
-#: Columns of findings and of replays for programs.
-FINDING_FIELDS = (
-    "finding", "kind", "cause", "tier", "dbms", "line", "previous", "release", "tests", "metric", "median_pct",
-    "worst_pct", "worst_test",
-)  # fmt: skip
-REPLAY_FIELDS = ("dbms", "measured", "delay", "stays", *(name for name in FINDING_FIELDS if name != "dbms"))
-
-
-def finding_row(finding: Finding) -> dict[str, Any]:
-    """FINDING_FIELDS; median and worst are of the metric that tells most: throughput if it moved, else the metric that
-    most tests moved in."""
-    from detector.moves import RANK, median_pct
-    from detector.releases.kinds import resource_of
-
-    metrics = [move.key.metric for move in finding.moves]
-
-    def rank(metric: str) -> tuple[int, int, str]:
-        resource = resource_of(metric)
-        return RANK.index(resource) if resource in RANK else len(RANK), -metrics.count(metric), metric
-
-    metric = min(set(metrics), key=rank)
-    of_metric = [move for move in finding.moves if move.key.metric == metric]
-    worst = max(of_metric, key=lambda move: (abs(move.change_pct), move.key.id))
-    return {
-        "finding": finding.key,
-        "kind": finding.kind,
-        "cause": finding.cause,
-        "tier": finding.tier,
-        "dbms": finding.dbms,
-        "line": finding.line,
-        "previous": finding.previous,
-        "release": finding.release,
-        "tests": len({move.key.test for move in finding.moves}),
-        "metric": metric,
-        "median_pct": round(median_pct(of_metric), 4),
-        "worst_pct": round(worst.change_pct, 4),
-        "worst_test": worst.key.test,
-    }
-
-
-def finding_shown(finding: Finding) -> dict[str, Any]:
-    """The same for people."""
-    row = finding_row(finding)
-    return row | {
-        "median": f"{row['metric']} {row['median_pct']:+.1f} %",
-        "worst": f"{row['worst_pct']:+.1f} % {row['worst_test']}",
-    }
-
-
-def finding_text(finding: Finding) -> str:
-    lines = [f"{finding.key}: {finding.tier}, cause {finding.cause}, after {finding.previous}"]
-    if finding.unmeasured:
-        lines.append(f"  not measured in between: {', '.join(finding.unmeasured)}")
-    largest = sorted(finding.moves, key=lambda move: (-abs(move.change_pct), move.key.id))
-    for move in largest[:MOVES_SHOWN]:
+def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
+    """A finding with its largest moves and the evidence."""
+    lead = headline(finding, metrics)
+    lines = [title(finding, lead) if lead else release_name(finding)]
+    lines.append(f"  {finding.key}: {finding.tier} ({sentences.TIERS[finding.tier]}), cause {finding.cause}")
+    moves = ordered_moves(finding, metrics)
+    for move in moves[:MOVES_SHOWN]:
         lines.append(
-            f"  {move.key.server} {move.key.test} {move.key.metric}: {move.before:.6g} -> {move.after:.6g} {move.unit} "
-            f"({move.change_pct:+.1f} %, {move.low_pct:+.1f} to {move.high_pct:+.1f}), "
-            f"probability {move.probability:.2f}"
+            f"  {move.key.server} {move.key.test} {move.key.metric}: {grouped(move.before)} -> {grouped(move.after)} "
+            f"{move.unit} ({signed(move.change_pct)}, {interval(move.low_pct, move.high_pct)}), "
+            f"{probability(move.probability)}"
         )
-    if len(largest) > MOVES_SHOWN:
-        lines.append(f"  and {len(largest) - MOVES_SHOWN} smaller moves")
-    lines += [f"  {sentence}" for sentence in finding.evidence]
-    lines += [f"  note: {warning}" for warning in finding.warnings]
+    if len(moves) > MOVES_SHOWN:
+        lines.append(f"  and {len(moves) - MOVES_SHOWN} smaller moves")
+    lines += [f"  {sentence}" for sentence in (sentences.suspect_range(finding), *finding.evidence)]
+    lines += [f"  warning: {warning}" for warning in sentences.warnings(finding)]
     return "\n".join(lines) + "\n"
 
 
@@ -86,34 +46,32 @@ def _seen(event: Replayed) -> str:
     return f"{event.delay} release{'s' if event.delay > 1 else ''} later"
 
 
-def replayed_row(event: Replayed) -> dict[str, Any]:
-    """REPLAY_FIELDS."""
-    moment = {"dbms": event.dbms, "measured": event.newest, "delay": event.delay, "stays": event.stays}
-    return moment | finding_row(event.finding)
-
-
-def replayed_shown(event: Replayed) -> dict[str, Any]:
-    """The same for people."""
-    return finding_shown(event.finding) | {
-        "measured": f"{event.dbms} {event.newest}",
+def replayed_row(event: Replayed, metrics: MetricRegistry) -> dict[str, Any]:
+    """REPLAY_COLUMNS, and `seen` and `still there` for people."""
+    return {
+        **finding_row(event.finding, metrics),
+        "dbms": event.dbms,
+        "measured": event.newest,
+        "delay": event.delay,
+        "stays": event.stays,
         "seen": _seen(event),
         "still there": "yes" if event.stays else "no",
     }
 
 
-def replayed_text(event: Replayed) -> str:
+def replayed_text(event: Replayed, metrics: MetricRegistry) -> str:
     stays = "" if event.stays else "  later releases take it back\n"
-    return f"With {event.dbms} {event.newest} ({_seen(event)}):\n{stays}{finding_text(event.finding)}"
+    return f"With {event.dbms} {event.newest} ({_seen(event)}):\n{stays}{finding_text(event.finding, metrics)}"
 
 
-def replayed_json(event: Replayed) -> dict[str, Any]:
+def replayed_json(event: Replayed, metrics: MetricRegistry) -> dict[str, Any]:
     return {
         "dbms": event.dbms,
         "line": event.line,
         "measured": event.newest,
         "delay": event.delay,
         "stays": event.stays,
-        "finding": event.finding.model_dump(mode="json"),
+        "finding": finding_record(event.finding, metrics),
     }
 
 

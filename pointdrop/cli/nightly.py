@@ -69,7 +69,7 @@ def nightly(
         from pointdrop.jobs.nightly import Night
         from pointdrop.jobs.nightly import nightly as run
 
-        tracker = tracker_for("auto", os.environ, state / "issues", load_settings(configs / "alerts.toml"))
+        tracker = tracker_for("auto", os.environ, state / "issues", load_settings(configs))
         summary = run(bench, Night(wanted, here, tracker, site or state / "site", confirm))
     if format == "json":
         typer.echo(summary.model_dump_json(indent=2))

@@ -39,7 +39,7 @@ def gate_command(
     from pointdrop.jobs.patches import Refused, gate
     from pointdrop.paths import configs_dir
 
-    account = account_from(os.environ, load_settings(configs_dir() / "alerts.toml").github)
+    account = account_from(os.environ, load_settings(configs_dir()).github)
     try:
         data = json.loads(event.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -165,7 +165,7 @@ def publish_command(
     from pointdrop.jobs import patches
     from pointdrop.paths import configs_dir
 
-    settings = load_settings(configs_dir() / "alerts.toml").github
+    settings = load_settings(configs_dir()).github
     account = account_from(os.environ, settings)
     pr = pr or patches.pull_of(account.github, account.repository, head)
     problem: patches.BadResult | None = None

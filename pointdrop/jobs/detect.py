@@ -58,7 +58,7 @@ def run_detection(
     findings = find(series, settings, store, scheduler)
     if write and dbms is None and line is None:
         store.append_detection(findings, settings.digest)
-        known = load_settings(configs_dir() / "alerts.toml").links.source if sources is None else sources
+        known = load_settings(configs_dir()).links.source if sources is None else sources
         settle_requests(store, findings, series, known)
     return findings
 

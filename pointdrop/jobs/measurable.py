@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alerts.measurable import Measurable
+from presentation.commands import Measurable
 from runners.settings import load_benchmark
 from runners.settings.dbms import load_dbms
 

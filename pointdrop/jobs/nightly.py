@@ -84,8 +84,8 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
 def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
     """What the tracker was told, and what it could not be told; the night goes on without it."""
     try:
-        settings = load_alert_settings(bench.configs / "alerts.toml")
-        report = sync(bench.store, night.tracker, settings, can=measurable(bench.configs))
+        settings = load_alert_settings(bench.configs, measurable(bench.configs))
+        report = sync(bench.store, night.tracker, settings)
     except TrackerError as error:
         return {}, (f"{night.tracker.name}: {error}",)
     return dict(report.counts), (*report.refused, *report.failed, *report.warnings)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from alerts.standing import BISECT, moment_after, open_requests
-from alerts.suspects import source_refs
+from alerts.issue_state import BISECT, moment_after, open_requests
 from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
 from pointdrop.jobs.confirm import COUNTED_METRIC, Suspect, keys_of, suspects
+from presentation.commands import source_tags
 
 #: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
 #: improvement has had its chance after one.
@@ -69,7 +69,7 @@ def result_of(asked: str, found: Sequence[Finding], sources: Mapping[str, str]) 
     text += f" The change came after {finding.previous}, {inside}."
     if between:
         return {"text": f"{text} Where instructions are counted, the next nights measure those between as well."}
-    refs = source_refs(sources.get(finding.dbms, ""), finding)
+    refs = source_tags(sources.get(finding.dbms, ""), finding)
     if finding.line == MAJORS or not refs:
         return {"text": text}
     counted = [move for move in finding.moves if move.key.metric == COUNTED_METRIC] or list(finding.moves)

@@ -11,16 +11,16 @@ from typing import Any
 
 from history.model import MAJORS, Series
 from history.versions import version_key
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
+from presentation.number_format import grouped, short
+from presentation.ordering import by_catalogue, natural
+from presentation.relative import gain, levels, relative, summarize
 from reports.charts import height_of
 from reports.data import dump, table_csv, table_json
 from reports.heat import UNGROUPED
-from reports.numerals import grouped, short
-from reports.ordering import by_catalogue, natural
 from reports.pages.configs import Numbers, Subject, Test, differences, matrices
 from reports.pages.line import cell
-from reports.relative import gain, levels, relative, summarize
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
 from reports.views import VIEWS, View, pick

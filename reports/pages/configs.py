@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from history.model import Better
+from presentation.number_format import plain
+from presentation.relative import relative
 from reports.matrix import config_matrix, difference_of_differences
-from reports.numerals import plain
-from reports.relative import relative
 from reports.views import VIEWS
 
 ABSENT = "–"

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from history.model import Series
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
+from presentation.number_format import grouped, plain
+from presentation.ordering import step_order
+from presentation.relative import levels
 from reports.details import Details, seconds
 from reports.insert import SLA_SHARE, InsertSummary, StepCell, insert_summary
-from reports.numerals import grouped, plain
-from reports.ordering import step_order
 from reports.pages.line import cell
-from reports.relative import levels
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
 from reports.views import VIEWS, pick

@@ -9,15 +9,15 @@ from datetime import date
 from typing import Any
 
 from history.model import MAJORS, Better, Point, Series, Session
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
+from presentation.number_format import short
+from presentation.relative import colour_step
 from reports.annotations import Annotation, place, place_on_host
 from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
 from reports.insert import is_insert
 from reports.noise import release_noise
-from reports.numerals import short
-from reports.pages.brief import Brief, brief
-from reports.relative import colour_step
+from reports.pages.finding_summary import FindingSummary, finding_summary
 from reports.settings import MAX_HEAT_CELLS, ReportSettings
 from reports.snapshot import Snapshot
 from reports.spark import spark
@@ -51,7 +51,7 @@ class Column:
 
     version: str
     released: str
-    marks: tuple[Brief, ...]
+    marks: tuple[FindingSummary, ...]
 
 
 def cell(ratio: float | None, better: Better, decimals: int, smallest: float, extra: str = "") -> Cell:
@@ -76,13 +76,13 @@ def group_cells(group: Group, decimals: int) -> list[Cell]:
     return [cell(ratio, group.better, decimals, group.quiet_pct) for ratio in group.medians]
 
 
-def columns(table: HeatTable, series: Sequence[Series], briefs: Sequence[Brief]) -> list[Column]:
+def columns(table: HeatTable, series: Sequence[Series], summaries: Sequence[FindingSummary]) -> list[Column]:
     dates = {point.version: point.released for one in series for point in one.points if point.released}
     return [
         Column(
             version,
             dates[version].strftime("%Y-%m") if version in dates else "",
-            tuple(one for one in briefs if one.release == version),
+            tuple(one for one in summaries if one.finding.release == version),
         )
         for version in table.versions
     ]
@@ -125,7 +125,7 @@ def stacked(marks: list[dict[str, Any]], releases: int) -> list[dict[str, Any]]:
     return marks
 
 
-def chart_data(table: HeatTable, briefs: Sequence[Brief], remarks: list[dict[str, Any]]) -> dict[str, Any]:
+def chart_data(table: HeatTable, summaries: Sequence[FindingSummary], remarks: list[dict[str, Any]]) -> dict[str, Any]:
     """What the chart of group medians draws: one row a (group, release), the findings, the annotations."""
     whole = overall(table)
     groups = list(table.groups) if len(table.groups) > 1 else []
@@ -138,9 +138,13 @@ def chart_data(table: HeatTable, briefs: Sequence[Brief], remarks: list[dict[str
         if ratio is not None and _CHARTABLE(ratio)
     ]
     marks = [
-        {"p": table.versions.index(one.release) - 0.5, "label": f"{one.shape} {one.release}", "kind": one.css}
-        for one in briefs
-        if one.release in table.versions
+        {
+            "p": table.versions.index(one.finding.release) - 0.5,
+            "label": f"{one.shape} {one.finding.release}",
+            "kind": one.css,
+        }
+        for one in summaries
+        if one.finding.release in table.versions
     ]
     return {
         "names": list(table.versions),
@@ -182,7 +186,7 @@ def view_context(
     key: LineKey,
     series: Sequence[Series],
     table: HeatTable,
-    briefs: Sequence[Brief],
+    summaries: Sequence[FindingSummary],
     settings: ReportSettings,
     sessions: Mapping[str, Session],
 ) -> dict[str, Any]:
@@ -195,7 +199,7 @@ def view_context(
         "view": table.view,
         "table": table,
         "base": table.versions[table.base] if table.versions else "",
-        "columns": columns(table, series, briefs),
+        "columns": columns(table, series, summaries),
         "overall": group_cells(whole, decimals) if whole else [],
         "overall_spark": spark(whole.medians) if whole else "",
         "groups": [
@@ -219,7 +223,7 @@ def view_context(
             }
             for group in table.groups
         ],
-        "chart": chart_data(table, briefs, remarks),
+        "chart": chart_data(table, summaries, remarks),
         "script": script_data(table),
         "notes": remarks,
     }
@@ -230,9 +234,10 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
     series = snapshot.lines[key]
     findings = snapshot.findings_of(key)
     here = [(one, [move for move in one.moves if LineKey.of(move.key) == key]) for one in findings]
-    briefs = [
-        brief(
+    summaries = [
+        finding_summary(
             one.model_copy(update={"moves": tuple(moves)}),
+            settings.metrics,
             snapshot.events_of(one),
             snapshot.links_of(one),
         )
@@ -243,12 +248,12 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
     budget = MAX_HEAT_CELLS // max(1, len(views))
     tables = [heat_table(series, view, marks=marks, order=settings.order, max_cells=budget) for view in views]
     sessions = {session.id: session for session in snapshot.sessions}
-    by_release = sorted(briefs, key=lambda one: _position(tables, one.release), reverse=True)
+    by_release = sorted(summaries, key=lambda one: _position(tables, one.finding.release), reverse=True)
     return {
         "key": key,
         "findings": by_release,
         "views": [
-            view_context(key, series, table, _on(briefs, findings, table), settings, sessions) for table in tables
+            view_context(key, series, table, _on(summaries, findings, table), settings, sessions) for table in tables
         ],
         "tests": len({one.key.test for one in series}),
         "others": others(key, series, tables),
@@ -276,10 +281,10 @@ def siblings(key: LineKey, snapshot: Snapshot) -> list[tuple[str, str]]:
     ][:MAX_SIBLINGS]
 
 
-def _on(briefs: Sequence[Brief], findings: Sequence[Any], table: HeatTable) -> list[Brief]:
+def _on(summaries: Sequence[FindingSummary], findings: Sequence[Any], table: HeatTable) -> list[FindingSummary]:
     """Findings that move a series of this table: a QPS finding is not marked on the instructions view."""
     shown = {mark.finding for row in table.rows for mark in row.marks.values()}
-    return [one for one in briefs if one.key in shown]
+    return [one for one in summaries if one.finding.key in shown]
 
 
 def _position(tables: Sequence[HeatTable], version: str) -> int:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from history.model import MAJORS, Move, Series
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
 from reports.charts import height_of
 from reports.data import dump, table_csv, table_json
 from reports.noise import AA, Noise, last_aa, noise

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
+from presentation.headline import finding_order
+from presentation.number_format import count, signed
+from presentation.relative import gain
 from reports.heat import HeatTable, heat_table, overall
-from reports.numerals import counted, signed_pct
-from reports.pages.brief import Brief, brief
-from reports.relative import gain
+from reports.pages.finding_summary import FindingSummary, finding_summary
 from reports.settings import ReportSettings
 from reports.snapshot import PUBLISHED, Ran, Snapshot
 from reports.spark import spark
@@ -87,7 +88,7 @@ def line_row(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> Line
         tests=len(table.rows),
         newest=table.versions[-1],
         view=views[0].title,
-        step="" if step is None else signed_pct(100 * (step - 1)),
+        step="" if step is None else signed(100 * (step - 1)),
         step_css=css_of(step, table, smallest),
         total="" if total is None else f"{total:.{views[0].decimals}f}",
         total_css=css_of(total, table, smallest),
@@ -103,8 +104,13 @@ def line_order(row: LineRow) -> tuple[bool, LineKey]:
     return row.key.line != "majors", row.key
 
 
-def all_briefs(snapshot: Snapshot) -> list[Brief]:
-    return [brief(one, snapshot.events_of(one), snapshot.links_of(one)) for one in snapshot.findings]
+def finding_summaries(snapshot: Snapshot, settings: ReportSettings) -> list[FindingSummary]:
+    """Every finding, what a reader should see first first."""
+    ordered = sorted(snapshot.findings, key=lambda finding: finding_order(finding, settings.metrics))
+    return [
+        finding_summary(finding, settings.metrics, snapshot.events_of(finding), snapshot.links_of(finding))
+        for finding in ordered
+    ]
 
 
 def session_rows(snapshot: Snapshot, count: int | None = None) -> list[dict[str, Any]]:
@@ -135,7 +141,7 @@ def did_not_run(runs: list[Ran]) -> list[dict[str, Any]]:
         if not one.reasons:
             continue
         reasons = sorted(one.reasons)
-        more = f" (and {counted(len(reasons) - 1, 'reason')} like it)" if len(reasons) > 1 else ""
+        more = f" (and {count(len(reasons) - 1, 'reason')} like it)" if len(reasons) > 1 else ""
         found.append(
             {
                 "name": one.run.release.name,
@@ -152,24 +158,25 @@ def did_not_run(runs: list[Ran]) -> list[dict[str, Any]]:
 def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
     """Everything `overview.html` shows."""
     lines = [row for key in snapshot.lines if (row := line_row(key, snapshot, settings))]
-    briefs = all_briefs(snapshot)
+    findings = finding_summaries(snapshot, settings)
     sessions = session_rows(snapshot, SESSIONS)
     newest = snapshot.newest
     latest = [one for one in snapshot.ran if sessions and one.session.id == sessions[0]["session"].id]
     night = [one for one in snapshot.ran if newest and one.ended and newest - one.ended < NIGHT]
     releases = {(one.run.release.dbms, one.run.release.version) for one in snapshot.ran}
     fresh = {one.run.release.name for one in latest}
+    moved = [row for row in findings if f"{row.finding.dbms} {row.finding.release}" in fresh]
     return {
         "newest": newest.isoformat(timespec="minutes") if newest else "",
         "stale_days": STALE_DAYS,
         "blocks": sum(sum(one.statuses.values()) for one in snapshot.ran),
         "releases": len(releases),
         "series": sum(len(series) for series in snapshot.lines.values()),
-        "findings": briefs[:MAX_FINDINGS],
-        "more": max(0, len(briefs) - MAX_FINDINGS),
-        "regressions": sum(one.kind in ("regression", "drift") for one in briefs),
-        "fresh": [one for one in briefs if f"{one.dbms} {one.release}" in fresh][:MAX_FRESH],
-        "fresh_more": max(0, sum(f"{one.dbms} {one.release}" in fresh for one in briefs) - MAX_FRESH),
+        "findings": findings[:MAX_FINDINGS],
+        "more": max(0, len(findings) - MAX_FINDINGS),
+        "regressions": sum(row.finding.kind in ("regression", "drift") for row in findings),
+        "fresh": moved[:MAX_FRESH],
+        "fresh_more": max(0, len(moved) - MAX_FRESH),
         "lines": sorted((row for row in lines if row.releases > 1), key=line_order),
         "single": sum(row.releases == 1 for row in lines),
         "sessions": sessions,

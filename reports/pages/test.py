@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from history.model import Point, Series
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
+from presentation.headline import KIND_CLASSES, KIND_MARKS
+from presentation.number_format import grouped, signed
+from presentation.relative import change_pct, gain, level, relative_text
+from presentation.steps import Step, steps
 from reports.details import latency, seconds
 from reports.heat import Mark, marks_of
-from reports.numerals import grouped, signed_pct
-from reports.pages.brief import CLASSES, SHAPES
 from reports.pages.line import measured_on, notes, stacked
 from reports.peroperation import ABSENT, column_order, of_series
-from reports.relative import change_pct, gain, level, relative_text
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
-from reports.steps import Step, steps
 
 #: Blocks of one release are spread over this much of its column, so that equal values stay visible.
 STRIP_WIDTH = 0.44
@@ -85,8 +85,8 @@ def chart_data(
             [
                 {
                     "p": i - 0.5,
-                    "label": f"{SHAPES[kinds[mark.finding]]} {signed_pct(mark.change_pct)}",
-                    "kind": CLASSES[kinds[mark.finding]],
+                    "label": f"{KIND_MARKS[kinds[mark.finding]]} {signed(mark.change_pct)}",
+                    "kind": KIND_CLASSES[kinds[mark.finding]],
                 }
                 for i, point in enumerate(points)
                 if (mark := marks.get(point.version))
@@ -123,14 +123,14 @@ def rows(series: Series, marks: Mapping[str, Mark], kinds: Mapping[str, str]) ->
                 "value": grouped(value),
                 "spread": _spread(point),
                 "relative": relative_text(value, first, 3),
-                "change": signed_pct(change_pct(value, previous)) if previous is not None else "",
+                "change": signed(change_pct(value, previous)) if previous is not None else "",
                 "change_css": _direction(series, value, previous) if previous is not None else "",
                 "step": grouped(here.level) if here.start == i else "",
                 "interval": _interval(here) if here.start == i else "",
                 "span": here.end - here.start + 1 if here.start == i else 0,
                 "mark": mark,
-                "mark_text": f"{SHAPES[kinds[mark.finding]]} {signed_pct(mark.change_pct)}" if mark else "",
-                "mark_css": CLASSES[kinds[mark.finding]] if mark else "",
+                "mark_text": f"{KIND_MARKS[kinds[mark.finding]]} {signed(mark.change_pct)}" if mark else "",
+                "mark_css": KIND_CLASSES[kinds[mark.finding]] if mark else "",
                 "mark_href": addresses.of_finding(mark.finding) if mark else "",
             }
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from alerts import AlertSettings
-from alerts.observe import observe
+from alerts.observation import observe
 from alerts.settings import Filing
 from alerts.trackers import Draft
 from alerts.trackers.files import FilesTracker

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from alerts import AlertSettings, sync
 from alerts.changes import World
 from alerts.commands import MOST_RELEASES, NAMES, Command, Misunderstood, answer, parse
-from alerts.known import _slept_enough
+from alerts.existing_issues import _slept_enough
+from alerts.issue_state import IssueState, open_requests
 from alerts.lifecycle import State
-from alerts.standing import Standing, open_requests
 from alerts.subject import Subject
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
@@ -79,7 +79,7 @@ def test_any_comment_can_be_parsed(text: str) -> None:
 def test_only_writers_command(name: str, permission: str) -> None:
     command = parse(f"/{name} 2" if name == "snooze" else f"/{name}")
     assert isinstance(command, Command)
-    refused = answer(command, Standing(key="k", state=State.FILED), permission, newest="17.6", summary="s")
+    refused = answer(command, IssueState(key="k", state=State.FILED), permission, newest="17.6", summary="s")
     assert (refused.reaction, refused.event) == ("-1", "")
 
 
@@ -87,7 +87,7 @@ def test_only_writers_command(name: str, permission: str) -> None:
 def test_what_cannot_be_measured_here_is_not_promised(name: str) -> None:
     command = parse(f"/{name}")
     assert isinstance(command, Command)
-    filed = Standing(key="k", state=State.FILED)
+    filed = IssueState(key="k", state=State.FILED)
     told = answer(command, filed, "write", newest="17.6", summary="s", measurable=False)
     assert (told.reaction, told.event) == ("confused", "") and "machine of your own" in told.text
 
@@ -272,7 +272,7 @@ def test_what_has_no_boundary_today_is_promised_nothing(name: str) -> None:
     command = parse(f"/{name}")
     assert isinstance(command, Command)
     for key, why in (("digest/2026-11-21", "no boundary of its own"), (KEY, "does not find this boundary")):
-        told = answer(command, Standing(key=key, state=State.FILED), "write", newest="", summary="s")
+        told = answer(command, IssueState(key=key, state=State.FILED), "write", newest="", summary="s")
         assert (told.reaction, told.event) == ("confused", "") and why in told.text
 
 
@@ -296,10 +296,10 @@ def test_what_was_said_before_the_tracker_failed_is_heeded_the_same_night(
 def test_a_snooze_outlasts_the_release_it_began_at() -> None:
     """On `majors` the newest release of a line takes the place of the one before it: that is one more, not all."""
     one = finding("17.5", "16.9", line="majors")
-    snoozed = Standing(key="k", state=State.SNOOZED, snoozed={"from": "17.5", "releases": 2})
+    snoozed = IssueState(key="k", state=State.SNOOZED, snoozed={"from": "17.5", "releases": 2})
     for releases, slept in ((("15.9", "16.9", "17.6"), False), (("15.9", "16.9", "17.6", "18.0"), True)):
         world = World(
-            now=NOW, subjects=(), drafts={}, standings={}, issues={}, gone=frozenset(), recoveries={},
+            now=NOW, subjects=(), drafts={}, issue_states={}, issues={}, gone=frozenset(), recoveries={},
             lines=frozenset(), releases={("postgres", "majors"): releases}, renamed={},
         )  # fmt: skip
         assert _slept_enough(world, Subject(key="k", finding=one), snoozed) is slept

@@ -9,9 +9,9 @@ import pytest
 
 from alerts import AlertSettings, SyncReport, preview, sync
 from alerts.errors import IssueGone, TrackerError, TrackerRefused
+from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
 from alerts.marker import marker
-from alerts.standing import standing_of
 from alerts.trackers import Draft
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace
@@ -37,7 +37,7 @@ def open_issues(fake: FakeGitHub) -> list[tuple[int, str]]:
 
 
 def state(store: Store, place: GitHubPlace) -> State:
-    return standing_of(KEY, store.events(KEY), place.tracker().name).state
+    return issue_state_of(KEY, store.events(KEY), place.tracker().name).state
 
 
 @pytest.mark.parametrize("where", [CREATE, COMMENT, EDIT, LABEL, LIST])

@@ -22,11 +22,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from alerts import AlertSettings, sync
 from alerts.errors import TrackerError
+from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
 from alerts.marker import keys_of
 from alerts.recovery import recovery
 from alerts.settings import Filing
-from alerts.standing import standing_of
 from alerts.trackers.access import account_from
 from alerts.trackers.github import GitHubTracker
 from history.model import Finding, FindingEvent, Tier
@@ -259,7 +259,7 @@ class Publishers(RuleBasedStateMachine):
             if one.kind != "regression" or one.tier != "confirmed":
                 continue
             links = [link for link in store.links(one.key) if link.tracker == "github:o/r"]
-            state = standing_of(one.key, store.events(one.key), "github:o/r").state
+            state = issue_state_of(one.key, store.events(one.key), "github:o/r").state
             back = recovery(one, self.found, SETTINGS.recovery)
             assert links or (back and state in (State.NEW, State.CONFIRMED, State.HELD)), (one.key, state)
 

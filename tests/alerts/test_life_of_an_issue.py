@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from alerts import AlertSettings, SyncReport, preview, sync
+from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
-from alerts.standing import standing_of
 from alerts.trackers import Issue
 from history.model import Finding, FindingEvent
 from history.store import Store
@@ -51,7 +51,7 @@ class Nights:
         return [comment.body for comment in tracker.comments(self.issue(key).number) if comment.ours]
 
     def state(self, key: str = KEY) -> State:
-        return standing_of(key, self.store.events(key), self.place.tracker().name).state
+        return issue_state_of(key, self.store.events(key), self.place.tracker().name).state
 
 
 @pytest.fixture

@@ -8,22 +8,22 @@ from pathlib import Path
 import cmarkgfm
 import html5lib
 import pytest
+from alerts.words import beside_in_words, headline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alerts.collective_issues import Listed, digest_draft
 from alerts.context import Context, context_of
 from alerts.errors import IncompleteIssue
-from alerts.measurable import Measurable
-from alerts.news import news, told
-from alerts.notes import Listed, digest_draft
+from alerts.issue_updates import news, told
 from alerts.render import BODY_BUDGET, REQUIRED, Section, address, render, slug, within_budget
 from alerts.safetext import Markdown
 from alerts.settings import AlertSettings, Links
 from alerts.subject import Subject, subjects
 from alerts.trackers import Draft
-from alerts.words import beside_in_words, headline
 from history.model import Finding, FunctionChange, GroupSummary, Series, SeriesKey
 from pointdrop.jobs.measurable import measurable
+from presentation.commands import Measurable
 from tests.alerts.examples import (
     field_series,
     finding,
@@ -271,7 +271,7 @@ def test_hostile_names_stay_text(test: str, function: str, sentence: str) -> Non
     ],
 )
 def test_addresses_are_those_of_the_site(key: str, expected: str) -> None:
-    from reports.addresses import of_finding
+    from presentation.addresses import of_finding
 
     assert address(key) == expected
     assert of_finding(key) == f"findings/{expected}.html"

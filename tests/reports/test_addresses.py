@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports import addresses
-from reports.addresses import LineKey
+from presentation import addresses
+from presentation.addresses import LineKey
 
 NAMES = st.text(min_size=1, max_size=60)
 

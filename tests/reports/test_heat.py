@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.model import BlockValue, Finding, Move, Point, Series, SeriesKey
+from presentation.ordering import by_catalogue, step_order
+from presentation.steps import steps
 from reports.heat import heat_table, marks_of, overall
 from reports.noise import last_aa, noise
-from reports.ordering import by_catalogue, step_order
 from reports.spark import HEIGHT, spark
-from reports.steps import steps
 from reports.views import VIEWS, offered, pick
 
 THROUGHPUT = VIEWS[0]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presentation.relative import colour_step, gain, relative, relative_text, summarize
 from reports.matrix import config_matrix, difference_of_differences
 from reports.peroperation import per_operation, per_operation_text
-from reports.relative import colour_step, gain, relative, relative_text, summarize
 
 POSITIVE = st.floats(min_value=1e-6, max_value=1e9)
 

@@ -24,10 +24,10 @@ import pytest
 from alerts.lifecycle import EVENTS
 from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
 from history.store import Store
+from presentation.addresses import LineKey
+from presentation.number_format import grouped, signed_pct
 from reports import addresses, build
-from reports.addresses import LineKey
 from reports.feed import feed
-from reports.numerals import grouped, signed_pct
 from reports.pages.brief import HAPPENED
 from reports.pages.finding import effects, move_rows
 from reports.settings import MAX_PAGE_BYTES, ReportSettings

@@ -1,64 +1,69 @@
-"""What an issue told, and whether there is something new worth a comment. Pure.
+"""What an issue says, and whether there is something new worth a comment. Pure.
 
-An edit is silent; a comment sends mail. So only these are told: the boundary moved, another server shows it, clearly
-more (or fewer) tests move, or the change itself is clearly larger or smaller than what was said.
+An edit is silent; a comment sends mail. So only these get a comment: the boundary moved, another server shows it,
+clearly more (or fewer) tests move, or the change itself is clearly larger or smaller than what was said.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from alerts.words import Headline, signed
+from alerts.subject import Subject
+from alerts.trackers import Draft
 from history.keys import boundary
-from history.model import MAJORS, Finding
+from history.model import MAJORS
+from presentation.number_format import signed
 
-#: Tests that moved must change by this share, and by at least MORE_TESTS, to be told.
+#: Tests that moved must change by this share, and by at least MORE_TESTS, to be news.
 MORE_SHARE, MORE_TESTS = 0.25, 2
-#: The headline change must differ by this factor from what was told.
+#: The headline change must differ by this factor from what was said.
 MORE_CHANGE = 1.25
 
 
-def told(finding: Finding, lead: Headline, title: str) -> dict[str, Any]:
+def issue_facts(subject: Subject, draft: Draft) -> dict[str, Any]:
     """What an issue says, as the detail of its event."""
+    finding, lead = subject.finding, subject.lead
+    if lead is None:
+        return {"title": draft.title}
     lines = [boundary(finding.dbms, finding.line, version) for version in (finding.previous, finding.release)]
     return {
         # On `majors` the boundary is that of two lines, whatever their newest releases of the day are.
         **({"lines": lines} if finding.line == MAJORS else {}),
         "previous": finding.previous,
         "release": finding.release,
-        "title": title,
+        "title": draft.title,
         "metric": lead.metric,
-        "change_pct": round(lead.change_pct, 3),
+        "change_pct": round(lead.change.median_pct, 3),
         "servers": sorted({move.key.server for move in finding.moves}),
         "moved": len({(m.key.server, m.key.config, m.key.benchmark, m.key.test) for m in finding.moves}),
     }
 
 
-def news(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def updates(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Sentences about what differs; empty when nothing deserves a mail, or when nothing is known of before."""
     if "previous" not in old:
         return []
-    said = []
+    sentences = []
     where = ("lines",) if "lines" in new else ("previous", "release")
     if any(old.get(name, new[name]) != new[name] for name in where):
-        said.append(
+        sentences.append(
             f"The boundary is now between {new['previous']} and {new['release']}; "
             f"it was between {old['previous']} and {old['release']}."
         )
     servers = sorted(set(new["servers"]) - set(old["servers"]))
     if servers:
-        said.append(f"Also seen on {' and '.join(servers)}.")
+        sentences.append(f"Also seen on {' and '.join(servers)}.")
     grown = abs(new["moved"] - old["moved"])
     if grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"]:
         each = ", counted on each server" if max(len(new["servers"]), len(old["servers"])) > 1 else ""
-        said.append(f"{new['moved']} tests move now{each}; there were {old['moved']}.")
+        sentences.append(f"{new['moved']} tests move now{each}; there were {old['moved']}.")
     if old["metric"] == new["metric"] and _clearly(old["change_pct"], new["change_pct"]):
-        said.append(f"The median change is now {signed(new['change_pct'])}; it was {signed(old['change_pct'])}.")
-    return said
+        sentences.append(f"The median change is now {signed(new['change_pct'])}; it was {signed(old['change_pct'])}.")
+    return sentences
 
 
-def worse(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether a finding became clearly worse than it was told: on another server, in more tests, or by more."""
+def worsened(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether a finding became clearly worse than its issue says: on another server, in more tests, or by more."""
     if "previous" not in old:
         return False
     grown = new["moved"] - old["moved"]

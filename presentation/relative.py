@@ -15,12 +15,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from history.metrics import DEFAULT_SMALLEST_PCT as DEFAULT_SMALLEST_PCT
 from history.model import Better, Point, Series
 
 #: Edges of the colour steps of a heat table, in percent of change; the first edge is the metric's own smallest change.
 COLOUR_EDGES_PCT = (2.5, 5.0, 10.0, 20.0)
-#: Smallest change worth a colour where a metric is not in configs/metrics.toml.
-DEFAULT_SMALLEST_PCT = 1.0
 
 
 def relative(value: float, base: float) -> float:

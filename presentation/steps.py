@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from history.model import Series
-from reports.relative import level
+from presentation.relative import level
 
 #: Two-sided coverage of the intervals.
 CONFIDENCE = 0.95

@@ -54,7 +54,7 @@ def part(name: str) -> str:
     """
     if not name:
         return "~"
-    escaped = _UNSAFE.sub(lambda found: "".join(f"~{byte:02x}" for byte in found.group().encode()), name)
+    escaped = _UNSAFE.sub(lambda match: "".join(f"~{byte:02x}" for byte in match.group().encode()), name)
     leading = len(escaped) - len(escaped.lstrip("."))
     escaped = "~2e" * leading + escaped[leading:]
     if len(escaped) > MAX_PART_CHARS:

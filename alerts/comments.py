@@ -12,20 +12,20 @@ from typing import Any
 
 from alerts.changes import World
 from alerts.commands import Answer, Command, Misunderstood, answer, parse
+from alerts.comment_texts import comment as comment_of
+from alerts.issue_state import BISECT, HEARD, RERUN, IssueState
 from alerts.lifecycle import SILENT, WAITING, next_state
 from alerts.marker import event_of
-from alerts.notes import comment as comment_of
 from alerts.settings import AlertSettings
-from alerts.standing import BISECT, HEARD, RERUN, Standing
 from alerts.trackers import Comment, Issue, Tracker
-from alerts.words import count
 from history.model import Row
+from presentation.number_format import count
 
 Record = Callable[[str, str, str, dict[str, Any]], None]
 """Key, event, actor, detail."""
 
 
-class Heard(Row):
+class CommandResult(Row):
     """A command that was carried out or refused."""
 
     key: str
@@ -36,29 +36,31 @@ class Heard(Row):
     event: str = ""
 
 
-def hear(world: World, tracker: Tracker, settings: AlertSettings, record: Record, heard: list[Heard]) -> None:
+def read_comments(
+    world: World, tracker: Tracker, settings: AlertSettings, record: Record, heard: list[CommandResult]
+) -> None:
     """Carry out new commands in the comments of our issues and add them to `heard`, which also holds those before a
     TrackerError when the tracker does not answer."""
     for key, issue in sorted(world.issues.items()):
-        standing = world.standings.get(key)
+        issue_state = world.issue_states.get(key)
         # What the history does not know yet is adopted first; its comments are read by the next sync.
-        if standing is None or standing.state in WAITING or issue.comments == standing.heard:
+        if issue_state is None or issue_state.state in WAITING or issue.comments == issue_state.heard:
             continue
         comments = tracker.comments(issue.number)
-        told = {event_of(one.body) for one in comments if one.ours}
+        answered_events = {event_of(comment.body) for comment in comments if comment.ours}
         read = len(comments)
-        for one in comments:
+        for comment in comments:
             # With a person's token, what that person says is written by our account as well; ours has a marker.
-            if (one.ours and event_of(one.body)) or one.id in standing.answered:
+            if (comment.ours and event_of(comment.body)) or comment.id in issue_state.answered:
                 continue
-            done = _one(world, key, issue, standing, one, tracker, settings, record, told)
-            if done:
-                heard.append(done)
-                read += f"answer:{one.id}" not in told
-                standing = standing.model_copy(
-                    update={"state": next_state(standing.state, done.event) or standing.state}
+            result = _one(world, key, issue, issue_state, comment, tracker, settings, record, answered_events)
+            if result:
+                heard.append(result)
+                read += f"answer:{comment.id}" not in answered_events
+                issue_state = issue_state.model_copy(
+                    update={"state": next_state(issue_state.state, result.event) or issue_state.state}
                 )
-        if read != standing.heard:
+        if read != issue_state.heard:
             record(key, HEARD, "pointdrop", {"comments": read})
 
 
@@ -66,13 +68,13 @@ def _one(
     world: World,
     key: str,
     issue: Issue,
-    standing: Standing,
+    issue_state: IssueState,
     comment: Comment,
     tracker: Tracker,
     settings: AlertSettings,
     record: Record,
-    told: set[str],
-) -> Heard | None:
+    answered_events: set[str],
+) -> CommandResult | None:
     wanted = parse(comment.body)
     if wanted is None:
         return None
@@ -83,19 +85,19 @@ def _one(
         newest = _newest(world, key)
         reply = answer(
             wanted,
-            standing,
+            issue_state,
             tracker.permission(comment.author),
             newest=newest,
-            summary=summary_of(standing, newest),
+            summary=summary_of(issue_state, newest),
             measurable=key not in world.unmeasurable,
         )
-    if event not in told:
+    if event not in answered_events:
         tracker.comment(issue.number, *comment_of(event, "answer", text=reply.text))
         tracker.react(issue.number, comment.id, reply.reaction)
     detail: dict[str, Any] = {"comment_id": comment.id}
     if isinstance(wanted, Command):
         detail |= {"reason": wanted.argument, "releases": wanted.releases, "from": _newest(world, key)}
-    repeated = event in told and reply.event in (RERUN, BISECT)
+    repeated = event in answered_events and reply.event in (RERUN, BISECT)
     if reply.closes and reply.event:
         tracker.close(issue.number, "not_planned")
         tracker.add_labels(issue.number, frozenset({settings.labels.not_a_bug}))
@@ -106,7 +108,9 @@ def _one(
         repeated = True
     record(key, "answered" if repeated or not reply.event else reply.event, comment.author, detail)
     name = wanted.name if isinstance(wanted, Command) else wanted.text
-    return Heard(key=key, number=issue.number, actor=comment.author, command=name, answer=reply.text, event=reply.event)
+    return CommandResult(
+        key=key, number=issue.number, actor=comment.author, command=name, answer=reply.text, event=reply.event
+    )
 
 
 def _newest(world: World, key: str) -> str:
@@ -117,15 +121,15 @@ def _newest(world: World, key: str) -> str:
     return ""
 
 
-def summary_of(standing: Standing, newest: str) -> str:
+def summary_of(issue_state: IssueState, newest: str) -> str:
     """The state in words, for `/status`."""
-    parts = [f"State: {standing.state.value}"]
-    if standing.since:
-        parts.append(f"since {standing.since:%Y-%m-%d}")
+    parts = [f"State: {issue_state.state.value}"]
+    if issue_state.since:
+        parts.append(f"since {issue_state.since:%Y-%m-%d}")
     if newest:
         parts.append(f"newest measured release {newest}")
-    if standing.state in SILENT:
+    if issue_state.state in SILENT:
         parts.append("silent")
-    if standing.missed_on:
-        parts.append(f"not found by the detector on {count(len(standing.missed_on), 'day')}")
+    if issue_state.missed_on:
+        parts.append(f"not found by the detector on {count(len(issue_state.missed_on), 'day')}")
     return ", ".join(parts) + "."

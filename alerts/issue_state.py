@@ -31,7 +31,7 @@ class Result(Row):
     """How a person goes on from there."""
 
 
-class Standing(Row):
+class IssueState(Row):
     """One key's state, and what the next sync has to remember of how it came to be."""
 
     key: str
@@ -64,7 +64,7 @@ class Standing(Row):
     """How often each event happened: the number of the next one."""
 
 
-def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Standing:
+def issue_state_of(key: str, events: Iterable[FindingEvent], tracker: str) -> IssueState:
     """Fold the events of `key`, oldest first; those of another tracker do not count here."""
     values: dict[str, Any] = {"key": key}
     state, closed_for = State.NEW, ""
@@ -119,7 +119,7 @@ def standing_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Stand
                 results.pop(str(detail.get("of", "")), None)
             case "heard":
                 values["heard"] = int(detail.get("comments", 0))
-    return Standing(
+    return IssueState(
         **values,
         state=state,
         events=total,

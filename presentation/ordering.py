@@ -30,9 +30,9 @@ def step_order(step: str) -> StepKey:
     """Sort key: the order in which the Insert Benchmark runs its steps; other tests follow by name."""
     if step in WRITE_STEPS:
         return 0, WRITE_STEPS.index(step), 0, ()
-    found = _READ_STEP.match(step)
-    if found:
-        return 1, int(found["rate"]), "rp".find(found["kind"]), natural(step)
+    match = _READ_STEP.match(step)
+    if match:
+        return 1, int(match["rate"]), "rp".find(match["kind"]), natural(step)
     return 2, 0, 0, natural(step)
 
 

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from alerts.errors import UnknownIssue
+from alerts.issue_state import IssueState, issue_state_of, moment_after
 from alerts.lifecycle import State, next_state
-from alerts.observe import HasFindings, Observed
-from alerts.standing import Standing, moment_after, standing_of
+from alerts.observation import Observation
 from history.keys import issue_key
 from history.model import Finding, FindingEvent, Row
+from history.store import Store
 
 
-class Line(Row):
+class IssueRow(Row):
     """One key: a row of the list."""
 
     key: str
@@ -29,63 +30,63 @@ class Line(Row):
 
 def key_of(findings: Iterable[Finding], key: str) -> str:
     """The key of the issue, where `key` is that of a finding, as `pointdrop detect` and the pages print it."""
-    for one in findings:
-        if one.key == key:
-            return issue_key(one.dbms, one.line, one.release, one.kind)
+    for finding in findings:
+        if finding.key == key:
+            return issue_key(finding.dbms, finding.line, finding.release, finding.kind)
     return key
 
 
-def overview(observed: Observed) -> list[Line]:
+def issue_list(observed: Observation) -> list[IssueRow]:
     """Findings first, the worst first; then issues whose boundary is no longer found."""
     world = observed.world
     lines = []
     for subject in world.subjects:
-        standing = world.standings[subject.key]
+        issue_state = world.issue_states[subject.key]
         draft, issue = world.drafts.get(subject.key), world.issues.get(subject.key)
         back = world.recoveries.get(subject.key)
-        carrier = world.issues.get(standing.where) if standing.state in (State.HELD, State.DIGESTED) else None
-        note = f"in {standing.where}" if carrier else f"given back by {back.release}" if back else ""
+        carrier = world.issues.get(issue_state.where) if issue_state.state in (State.HELD, State.DIGESTED) else None
+        note = f"in {issue_state.where}" if carrier else f"given back by {back.release}" if back else ""
         shown = issue or carrier
         lines.append(
-            Line(
+            IssueRow(
                 key=subject.key,
-                state=standing.state.value,
+                state=issue_state.state.value,
                 number=shown.number if shown else None,
                 url=shown.url if shown else "",
                 title=issue.title if issue else draft.title if draft else "",
                 kind=subject.finding.kind,
                 tier=subject.finding.tier,
-                since=standing.since,
+                since=issue_state.since,
                 note=note if draft else "cannot be written, see `pointdrop alerts sync`",
             )
         )
-    known = {line.key for line in lines}
+    listed = {line.key for line in lines}
     for key, issue in sorted(world.issues.items()):
-        if key not in known:
-            standing = world.standings.get(key) or Standing(key=key)
+        if key not in listed:
+            issue_state = world.issue_states.get(key) or IssueState(key=key)
             lines.append(
-                Line(
+                IssueRow(
                     key=key,
-                    state=standing.state.value,
+                    state=issue_state.state.value,
                     number=issue.number,
                     url=issue.url,
                     title=issue.title,
-                    since=standing.since,
+                    since=issue_state.since,
                     note="open" if issue.open else "closed",
                 )
             )
     return lines
 
 
-def acknowledge(store: HasFindings, key: str, tracker: str, *, actor: str, reason: str, at: datetime) -> State:
+def acknowledge(store: Store, key: str, tracker: str, *, actor: str, reason: str, at: datetime) -> State:
     """Record that a person knows of `key`; its state now. UnknownIssue when there is nothing to acknowledge."""
     events = store.events(key)
-    standing = standing_of(key, events, tracker)
-    target = next_state(standing.state, "acknowledged")
-    if not standing.events:
+    issue_state = issue_state_of(key, events, tracker)
+    target = next_state(issue_state.state, "acknowledged")
+    if not issue_state.events:
         raise UnknownIssue(f"nothing is known of {key}; `pointdrop alerts list` prints the keys.")
     if target is None:
-        raise UnknownIssue(f"{key} is {standing.state.value}; there is nothing to acknowledge.")
+        raise UnknownIssue(f"{key} is {issue_state.state.value}; there is nothing to acknowledge.")
     detail = {"tracker": tracker, "reason": reason}
     after = moment_after(events, at)
     store.append_event(FindingEvent(key=key, event="acknowledged", at=after, actor=actor, detail=detail))

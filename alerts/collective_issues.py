@@ -1,22 +1,18 @@
-"""Texts that are not an issue about one boundary: comments, the digest, the environment issue. Pure."""
+"""Issues that stand for several findings: the digest over the daily cap, and a machine that moved. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from alerts.marker import event_marker, marker
-from alerts.recovery import Recovered
+from alerts.comment_texts import text_of
+from alerts.marker import marker
 from alerts.render import BODY_BUDGET, REQUIRED, Section, within_budget
 from alerts.safetext import Markdown, title
 from alerts.settings import AlertSettings
-from alerts.templating import render_block, template
 from alerts.trackers import Draft
-from alerts.words import count
-from history.model import Finding
+from presentation.number_format import count
 
-#: Tests listed in a comment about recovery.
-TESTS_IN_COMMENT = 12
 #: Rows of a digest; the history has the rest.
 DIGEST_ROWS = 300
 
@@ -28,34 +24,11 @@ class Listed(NamedTuple):
     title: str
 
 
-def note(block: str, **values: Any) -> Markdown:
-    """One block of `notes.md.j2`."""
-    return render_block(template("notes.md.j2"), block, values)
-
-
-def comment(event: str, block: str, **values: Any) -> tuple[str, str]:
-    """The event of a comment and its whole body."""
-    return event, f"{event_marker(event)}\n{note(block, **values)}"
-
-
-def recovered_comment(event: str, finding: Finding, back: Recovered) -> tuple[str, str]:
-    return comment(
-        event,
-        "recovered",
-        release=back.release,
-        tests=list(back.tests),
-        of=back.of,
-        previous=finding.previous,
-        lost_at=finding.release,
-        limit=TESTS_IN_COMMENT,
-    )
-
-
 def digest_draft(key: str, day: str, rows: list[Listed], settings: AlertSettings) -> Draft:
     """The issue that stands for everything over the daily cap."""
 
     def text(shown: list[Listed]) -> Markdown:
-        return note("digest", rows=shown, total=len(rows), day=day, cap=settings.filing.daily_cap)
+        return text_of("digest", rows=shown, total=len(rows), day=day, cap=settings.filing.daily_cap)
 
     return Draft(
         key=key,
@@ -71,7 +44,7 @@ def environment_draft(
     """The issue that is filed instead when everything on a server moved at once."""
 
     def text(shown: list[Listed]) -> Markdown:
-        return note("environment", server=server, rows=shown, moved=moved, lines=lines)
+        return text_of("environment", server=server, rows=shown, moved=moved, lines=lines)
 
     return Draft(
         key=key,

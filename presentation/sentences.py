@@ -1,0 +1,139 @@
+"""What a finding says, in sentences of plain text. Pure.
+
+Names of tests and releases are foreign text: whoever prints a sentence escapes it as its own format needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from statistics import median
+
+from history.keys import boundary
+from history.metrics import MetricRegistry
+from history.model import MAJORS, Finding, Tier
+from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
+from presentation.number_format import count, listing, percent, signed
+
+#: So many versions between two releases are named; with more they are another counting, not a gap.
+MOST_NAMED = 6
+#: What each tier means.
+TIERS: dict[Tier, str] = {
+    "confirmed": "seen again, or by enough blocks of both releases",
+    "provisional": "not yet measured again beside its predecessor",
+    "unconfirmed": "measured again, and not seen",
+}
+
+
+def summary(finding: Finding, lead: Headline) -> str:
+    """What changed, by how much, and in how many tests."""
+    change = lead.change
+    where = f"on {listing(lead.servers)}"
+    if change.tests == 1:
+        spread = f"{change.worst_test}, the only one of {count(lead.tests or 1, 'test')} that moved {where}"
+    else:
+        median_of = "" if change.ranged or change.mixed else "median of the tests that moved, "
+        of = f" of {lead.tests}" if lead.tests else ""
+        worst = f"most in {change.worst_test}: {signed(change.worst_pct)}"
+        spread = f"{median_of}{lead.moved}{of} tests {where}; {worst}"
+    release = f"{finding.dbms} {finding.release}"
+    per = " per operation" if lead.noun.endswith("per operation") else ""
+    if finding.kind == "environment":
+        changed = (
+            f"{lead.noun} of the tests changed by {lead.size}"
+            if change.mixed
+            else f"the tests {lead.verb} {lead.changed}{per}"
+        )
+        return (
+            f"{where.capitalize()} {changed} since {release} was measured, and the evidence points at the machine, "
+            f"not at {dbms_name(finding.dbms)} ({spread})."
+        )
+    than = f"than {'on ' if lead.verb == 'need' else ''}{finding.previous}"
+    slowly = " in small steps, none of them large enough alone" if finding.kind == "drift" else ""
+    what = lead.what[:1].upper() + lead.what[1:]
+    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread})."
+
+
+def other_metrics(lead: Headline, metrics: MetricRegistry) -> str:
+    """The other metrics that moved: `QPS −5.6 % in 32 tests and CPU per operation +5.7 % in 30 tests`; may be empty."""
+
+    def phrase(change: MetricChange) -> str:
+        return f"{metrics[change.metric].noun} {change.signed} in {count(change.tests, 'test')}"
+
+    leading = [change for change in lead.others if metrics[change.metric].leads]
+    rest = [change for change in lead.others if not metrics[change.metric].leads]
+    sentences = [phrase(change) for change in leading]
+    if rest and leading:
+        sentences.append(count(len(rest), "other metric"))
+    elif rest:
+        sentences = list(dict.fromkeys(metrics[change.metric].noun for change in rest))
+    return listing(sentences) if sentences else ""
+
+
+def context(finding: Finding, lead: Headline, metrics: MetricRegistry) -> str:
+    """What moved beside it, and against which noise."""
+    moves = headline_moves(finding, metrics)
+    noise, smallest = (median(values) for values in ([m.noise_pct for m in moves], [m.mde_pct for m in moves]))
+    floor = (
+        f"From release to release these tests vary by {percent(noise)} (one standard deviation); "
+        f"the smallest detectable change of one of them is {percent(smallest)} (found four times in five)."
+    )
+    beside = other_metrics(lead, metrics)
+    return f"Also at this boundary: {beside}. {floor}" if beside else floor
+
+
+def warnings(finding: Finding) -> list[str]:
+    """The finding's warnings, with the number of moves each is about."""
+    counted = ((text, sum(text in move.warnings for move in finding.moves)) for text in finding.warnings)
+    return [f"{text} ({moves} of {count(len(finding.moves), 'move')})" if moves else text for text, moves in counted]
+
+
+def suspect_range(finding: Finding) -> str:
+    """The releases that can hold the cause."""
+    if finding.kind == "drift":
+        text = (
+            f"Small steps in many releases between {finding.previous} and {finding.release} add up to it; "
+            "the chart of its series shows where."
+        )
+    elif finding.line == MAJORS:
+        line = boundary(finding.dbms, finding.line, finding.release)
+        text = (
+            f"{finding.previous} is the newest measured release of its line, {finding.release} that of line {line}: "
+            "whatever came to that line up to there is in this range."
+        )
+    else:
+        text = (
+            f"{finding.previous} is the last measured release at the old level, {finding.release} the first at the new "
+            f"one{_gap(finding)}"
+        )
+    if finding.cause not in ("product", "plan"):
+        text += f" The likely cause is not the product's code: {finding.cause}."
+    return text
+
+
+def _gap(finding: Finding) -> str:
+    """What lies between the two sides of a point release's boundary."""
+    if finding.unmeasured:
+        return f"; not measured in between, and just as suspect: {listing(finding.unmeasured)}."
+    if absent := absent_versions(finding.previous, finding.release):
+        are = "is" if len(absent) == 1 else "are"
+        return (
+            f"; {listing(absent)} between them {are} not in the history, and what changed there is in this range too."
+        )
+    return ", and no known release lies between them."
+
+
+def absent_versions(previous: str, release: str) -> Sequence[str]:
+    """Numbers between two point releases that the history knows nothing of: withdrawn, skipped, or never heard of.
+
+    >>> absent_versions("8.0.28", "8.0.30"), absent_versions("18.1", "18.2"), absent_versions("15.4", "16.2")
+    (['8.0.29'], [], [])
+    >>> absent_versions("8.0.1", "8.0.99999999999")
+    []
+    """
+    first, last = (re.fullmatch(r"((?:\d+\.)+)(\d+)", version) for version in (previous, release))
+    if not first or not last or first[1] != last[1]:
+        return []
+    low, high = int(first[2]) + 1, int(last[2])
+    # Compared before anything is made: a version comes from a file that nobody has checked.
+    return [f"{first[1]}{number}" for number in range(low, high)] if high - low <= MOST_NAMED else []
