@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pointdrop.cli.rows import Format, FormatOption, OutOption, QuietOption, emit, json_text, print_rows, remark
+from pointdrop.cli import options
+from pointdrop.cli.options import Format
+from pointdrop.cli.rows import emit, json_text, print_rows, remark
 
 if TYPE_CHECKING:
     from alerts import AlertSettings, SyncReport
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from alerts.trackers import Tracker
     from history.store import Store
 
-History = Annotated[str | None, typer.Option("--history", help="History's URL; else POINTDROP_HISTORY.")]
 TrackerName = Annotated[
     Literal["auto", "files", "github"],
     typer.Option("--tracker", help="auto: GitHub when GITHUB_REPOSITORY and a token are set, else files."),
@@ -59,17 +60,17 @@ def _open(
 
 @group.command("sync")
 def sync_command(
-    history: History = None,
+    history: options.History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
     format: Annotated[
         Literal["text", "json", "csv", "markdown"],
         typer.Option(help="csv and markdown: a row for each change. With --dry-run as `preview`."),
     ] = "text",
-    out: OutOption = None,
+    out: options.Out = None,
     provisional: Provisional = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `preview`.")] = False,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """File, edit, comment, close and re-open issues until they agree with the newest detection.
 
@@ -110,16 +111,16 @@ def _report_text(report: SyncReport) -> str:
 
 @group.command("preview")
 def preview_command(
-    history: History = None,
+    history: options.History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
     format: Annotated[
         Literal["text", "json", "csv", "markdown"],
         typer.Option(help="markdown prints the issues and comments in full, csv a row for each change."),
     ] = "text",
-    out: OutOption = None,
+    out: options.Out = None,
     provisional: Provisional = False,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show what a sync would file, change and close. Writes nothing anywhere.
 
@@ -171,12 +172,12 @@ def _in_full(change: Change) -> str:
 
 @group.command("list")
 def list_command(
-    history: History = None,
+    history: options.History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
-    format: FormatOption = Format.text,
-    out: OutOption = None,
-    quiet: QuietOption = False,
+    format: options.RowFormat = Format.text,
+    out: options.Out = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """List every finding and issue with its state.
 
@@ -210,11 +211,11 @@ def list_command(
 @group.command("show")
 def show_command(
     key: Annotated[str, typer.Argument(help="Key of a finding or issue, as `alerts list` and `detect` print it.")],
-    history: History = None,
+    history: options.History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
-    format: Annotated[Literal["text", "json"], typer.Option(help="text for people, json for programs.")] = "text",
-    out: OutOption = None,
+    format: options.TextOrJson = "text",
+    out: options.Out = None,
 ) -> None:
     """Show one finding: its state, everything that happened to it, and the text of its issue.
 
@@ -256,7 +257,7 @@ def show_command(
 def ack_command(
     key: Annotated[str, typer.Argument(help="Key of a finding or issue, as `alerts list` and `detect` print it.")],
     reason: Annotated[str, typer.Option(help="Why it is known or accepted.")] = "",
-    history: History = None,
+    history: options.History = None,
     tracker: TrackerName = "auto",
     issues: Issues = None,
 ) -> None:

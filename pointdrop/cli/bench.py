@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pointdrop.cli.lists import names_in
+from pointdrop.cli import options
+from pointdrop.cli.options import names_in
 
 if TYPE_CHECKING:
     from history.model import Block, Run, Session
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    plan: Annotated[str, typer.Option(help="Plan below configs/plans, or a TOML file.")] = "local",
+    plan: options.Plan = "local",
     server: Annotated[str, typer.Option(help="Server classes, comma-separated; all of the plan by default.")] = "",
     dbms: Annotated[str, typer.Option(help="DBMS, comma-separated; all of the plan by default.")] = "",
     releases: Annotated[
@@ -44,7 +45,7 @@ def bench(
     out: Annotated[
         Path | None, typer.Option(help="Also keep every block below this directory, as pointdrop.run/1.")
     ] = None,
-    history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
+    history: options.History = None,
     listing: Annotated[
         bool,
         typer.Option(
@@ -52,14 +53,13 @@ def bench(
         ),
     ] = False,
     github_output: Annotated[
-        Path | None, typer.Option(help="With --list: append `work` and `some` to this file of a workflow step.")
+        Path | None,
+        typer.Option("--github-output", help="With --list: append `work` and `some` to this file of a step."),
     ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
+    offline: options.Offline = False,
     budget_minutes: Annotated[float | None, typer.Option(min=0, help="Begin no block that would end later.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    dry_run: options.Forecast = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Measure what the plan wants and the history lacks; nothing is detected and nothing filed.
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pointdrop.cli.rows import Format, OutOption, emit, json_text, print_rows
+from pointdrop.cli import options
+from pointdrop.cli.options import Format
+from pointdrop.cli.rows import emit, json_text, print_rows
 
 if TYPE_CHECKING:
     from detector.bisect import Answer
@@ -31,19 +33,19 @@ def bisect(
     repository: Annotated[
         str, typer.Option(help="Bisect the commits of this Git repository instead of releases; each is built.")
     ] = "",
-    server: Annotated[str, typer.Option(help="Server class, for scale and memory.")] = "local",
+    server: options.ServerClass = "local",
     config: Annotated[str, typer.Option(help="Config of all candidates.")] = "default",
-    benchmark: Annotated[str, typer.Option(help="Catalogue of tests.")] = "sysbench",
-    profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
+    benchmark: options.BenchmarkCatalogue = "sysbench",
+    profile: options.Profile = "",
     budget: Annotated[int, typer.Option(min=2, help="Blocks of candidates that may be measured in all.")] = 40,
     sandbox: Annotated[bool, typer.Option("--sandbox", help="Build inside bubblewrap.")] = False,
     format: Annotated[
         Format, typer.Option("--format", help="text and json: the answer; csv and markdown: a row a candidate.")
     ] = Format.text,
-    out: OutOption = None,
-    seed: Annotated[int, typer.Option(help="Order of blocks.")] = 1,
-    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    out: options.Out = None,
+    seed: options.Seed = 1,
+    offline: options.Offline = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find the release or commit that moved a test, in three-state steps: good, bad, or not to be told.
 

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from pointdrop.cli.rows import OutOption, emit, print_rows, remark
+from pointdrop.cli import options
+from pointdrop.cli.rows import emit, print_rows, remark
 
 COLUMNS = (
     "series_id", "position", "label", "previous", "direction", "change_pct", "low_pct", "high_pct", "probability",
@@ -34,8 +35,8 @@ def changepoints(
         Literal["jsonl", "json", "csv", "markdown", "text"],
         typer.Option("--format", help="jsonl: an object a line; json: an array of them."),
     ] = "jsonl",
-    out: OutOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing about series beside their changepoints.")] = False,
+    out: options.Out = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find the changepoints in series of values: CSV in, JSON Lines out.
 

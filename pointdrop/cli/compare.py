@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pointdrop.cli import options
+from pointdrop.cli.options import tests_in
 from pointdrop.cli.rows import emit, rows_text
 
 if TYPE_CHECKING:
@@ -30,16 +32,14 @@ def register(app: typer.Typer) -> None:
 def compare(
     base: Annotated[str, typer.Argument(help="DBMS@VERSION, @git:REV, @tree:DIR[+FILE.patch] or @prefix:DIR.")],
     candidate: Annotated[str, typer.Argument(help="The same forms; #CONFIG after any of them.")],
-    lane: Annotated[
-        Literal["instructions", "time"], typer.Option(help="Count instructions (any machine), or time (a quiet one).")
-    ] = "instructions",
-    server: Annotated[str, typer.Option(help="Server class, for scale and memory.")] = "local",
+    lane: options.Lane = "instructions",
+    server: options.ServerClass = "local",
     config: Annotated[str, typer.Option(help="Config of both sides.")] = "default",
-    benchmark: Annotated[str, typer.Option(help="Catalogue of tests.")] = "sysbench",
-    tests: Annotated[str, typer.Option(help="A set of the catalogue, or tests, comma-separated.")] = "local",
-    profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
-    budget_minutes: Annotated[float, typer.Option(help="No round is begun after so many minutes.")] = 30.0,
-    rounds: Annotated[int, typer.Option(min=1, help="At most so many rounds of fresh servers.")] = 6,
+    benchmark: options.BenchmarkCatalogue = "sysbench",
+    tests: options.Tests = "local",
+    profile: options.Profile = "",
+    budget_minutes: options.BudgetMinutes = 30.0,
+    rounds: options.Rounds = 6,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Build and run inside bubblewrap: patches of strangers.")
     ] = False,
@@ -47,13 +47,13 @@ def compare(
         Literal["text", "json", "csv", "markdown", "junit"],
         typer.Option(help="Of the report on standard output; csv: a row for each test and metric."),
     ] = "text",
-    out: Annotated[Path | None, typer.Option(help="Write the report here instead.")] = None,
+    out: options.Out = None,
     fail_on: Annotated[
         Literal["nothing", "regression", "difference"], typer.Option(help="Exit with 3 when there is one.")
     ] = "nothing",
-    seed: Annotated[int, typer.Option(help="Order of blocks.")] = 1,
-    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    seed: options.Seed = 1,
+    offline: options.Offline = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Measure two releases, configs or builds in interleaved blocks until it is clear whether they differ.
 
@@ -65,7 +65,6 @@ def compare(
     change_pct, low_pct, high_pct, blocks.
     """
     from history.metrics import load_metrics
-    from pointdrop.cli.lists import tests_in
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
     from pointdrop.jobs.sides import parse_side, resolve
@@ -135,9 +134,9 @@ def _print(report: CompareReport, format: str, out: Path | None) -> None:
 def repeat(
     run_id: Annotated[str, typer.Argument(help="A run, as `history query` and the pages name it.")],
     blocks: Annotated[int | None, typer.Option(min=1, help="Blocks; as many as the run had by default.")] = None,
-    history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
-    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    history: options.History = None,
+    offline: options.Offline = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Measure a run again as it was measured, from its bundle: same release by digest, options, scale, seeds, commands.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pointdrop.cli import options
 from pointdrop.cli.detect_views import (
     REPLAY_COLUMNS,
     explanation_text,
@@ -15,8 +16,8 @@ from pointdrop.cli.detect_views import (
     replayed_row,
     replayed_text,
 )
-from pointdrop.cli.rows import Format as RowFormat
-from pointdrop.cli.rows import OutOption, QuietOption, emit, json_text, print_rows, remark
+from pointdrop.cli.options import Format as RowFormat
+from pointdrop.cli.rows import emit, json_text, print_rows, remark
 
 if TYPE_CHECKING:
     from history.model import Finding
@@ -28,11 +29,6 @@ Format = Annotated[
         "--format", help="table, csv and markdown: a row each; text: with the evidence; json: everything there is."
     ),
 ]
-History = Annotated[
-    str | None, typer.Option("--history", envvar="POINTDROP_HISTORY", help="SQLAlchemy URL of the history.")
-]
-Dbms = Annotated[str | None, typer.Option("--dbms", help="Only this DBMS.")]
-Line = Annotated[str | None, typer.Option("--line", help="Only this line.")]
 
 #: Columns for people; CSV has all.
 SHOWN_FINDING = ("finding", "tier", "cause", "title")
@@ -46,11 +42,11 @@ def register(app: typer.Typer) -> None:
 
 
 def detect(
-    history: History = None,
-    dbms: Dbms = None,
-    line: Line = None,
+    history: options.History = None,
+    dbms: options.Dbms = None,
+    line: options.Line = None,
     format: Format = "table",
-    out: OutOption = None,
+    out: options.Out = None,
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", help="Scan on this Dask cluster, as in tcp://10.0.0.1:8786.")
     ] = None,
@@ -68,7 +64,7 @@ def detect(
         Literal["regression"] | None,
         typer.Option("--fail-on", help="Exit with 3 when there is a finding of this kind that is not refuted."),
     ] = None,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find changes in the history and write them down as its newest detection.
 
@@ -141,15 +137,13 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
 
 
 def replay(
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", help="Replay these shipped published results instead of the history.")
-    ] = None,
-    history: History = None,
-    dbms: Dbms = None,
-    line: Line = None,
+    dataset: options.Dataset = None,
+    history: options.History = None,
+    dbms: options.Dbms = None,
+    line: options.Line = None,
     format: Format = "table",
-    out: OutOption = None,
-    quiet: QuietOption = False,
+    out: options.Out = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say what would have been found, and when, had Pointdrop been running.
 
@@ -195,14 +189,10 @@ def _row_format(format: str) -> RowFormat:
 
 def explain(
     series: Annotated[str, typer.Argument(help="DBMS|LINE|SERVER|CONFIG|BENCHMARK|TEST|METRIC, quoted.")],
-    history: History = None,
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", help="Look into these shipped published results instead.")
-    ] = None,
-    format: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")
-    ] = "text",
-    out: OutOption = None,
+    history: options.History = None,
+    dataset: options.Dataset = None,
+    format: options.TextOrJson = "text",
+    out: options.Out = None,
 ) -> None:
     """Explain one series in words: the rule, the noise floor, what could have been seen, evidence for and against.
 

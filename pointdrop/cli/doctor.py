@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pointdrop.cli.rows import Format, FormatOption, OutOption, emit, print_rows
+from pointdrop.cli import options
+from pointdrop.cli.options import Format
+from pointdrop.cli.rows import emit, print_rows
 
 if TYPE_CHECKING:
     from runners.doctor import Check
@@ -17,8 +19,8 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    format: FormatOption = Format.text,
-    out: OutOption = None,
+    format: options.RowFormat = Format.text,
+    out: options.Out = None,
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend what was found. Changes nothing.")
     ] = False,

@@ -7,23 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pointdrop.cli.rows import Format, FormatOption, OutOption, QuietOption, print_rows, remark
+from pointdrop.cli import options
+from pointdrop.cli.options import Format
+from pointdrop.cli.rows import print_rows, remark
 
 if TYPE_CHECKING:
     from history.importing import ImportReport
     from history.model import Better
     from history.store import Store
 
-HistoryOption = Annotated[
-    str | None, typer.Option("--history", help="SQLAlchemy URL of the history [default: POINTDROP_HISTORY].")
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and check everything, store nothing.")]
-Dbms = Annotated[str | None, typer.Option("--dbms", help="postgres, mysql, mariadb, myrocks or another name.")]
-Line = Annotated[str | None, typer.Option("--line", help="The line, such as 8.0, or `majors`.")]
-Server = Annotated[str | None, typer.Option("--server", help="The hardware class.")]
-Config = Annotated[str | None, typer.Option("--config", help="The named set of options.")]
-Benchmark = Annotated[str | None, typer.Option("--benchmark", help="sysbench or insert.")]
-Test = Annotated[str | None, typer.Option("--test", help="The microbenchmark or step.")]
 Metric = Annotated[str | None, typer.Option("--metric", help="The metric, such as qps.")]
 
 #: Done, but something could not be taken.
@@ -73,8 +66,8 @@ def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = 
 @group.command("load")
 def load_command(
     dataset: Annotated[str, typer.Argument(help="smalldatum.")],
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Put published results that ship with Pointdrop into the history; a second time adds nothing.
 
@@ -89,8 +82,8 @@ def load_command(
 @group.command("append")
 def append_command(
     file: Annotated[Path, typer.Argument(help="A `pointdrop.run/1` file, or - for standard input.")],
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
     dry_run: DryRun = False,
 ) -> None:
     """Append results in the interchange format, all of them or none."""
@@ -122,20 +115,20 @@ def import_command(
             "pytest-benchmark; else told from the file.",
         ),
     ] = None,
-    dbms: Dbms = None,
+    dbms: options.Dbms = None,
     release: Annotated[str | None, typer.Option("--release", help="The version, where the file does not say.")] = None,
-    line: Line = None,
-    server: Server = None,
+    line: options.Line = None,
+    server: options.Server = None,
     host: Annotated[str | None, typer.Option("--host", help="The machine.")] = None,
-    config: Config = None,
-    benchmark: Benchmark = None,
-    test: Test = None,
+    config: options.Config = None,
+    benchmark: options.Benchmark = None,
+    test: options.Test = None,
     date: Annotated[str | None, typer.Option("--date", help="ISO 8601, where the file does not say.")] = None,
     label: Annotated[str, typer.Option("--label", help="Tells repetitions of the same measurement apart.")] = "",
     source: Annotated[str, typer.Option("--source", help="Citation or address, kept with the release.")] = "",
     better: Annotated[list[str] | None, typer.Option("--better", help="METRIC=higher or METRIC=lower.")] = None,
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
     dry_run: DryRun = False,
 ) -> None:
     """Import results of any known format. Each file is stored whole or not at all, and twice is once.
@@ -194,17 +187,17 @@ def export_command(
     out: Annotated[
         Path | None, typer.Option("--out", help="File; .gz is compressed [default: standard output].")
     ] = None,
-    dbms: Dbms = None,
-    line: Line = None,
-    server: Server = None,
-    config: Config = None,
-    benchmark: Benchmark = None,
-    test: Test = None,
+    dbms: options.Dbms = None,
+    line: options.Line = None,
+    server: options.Server = None,
+    config: options.Config = None,
+    benchmark: options.Benchmark = None,
+    test: options.Test = None,
     metric: Metric = None,
     release: Annotated[
         str | None, typer.Option("--release", help="For formats of one release [default: the newest].")
     ] = None,
-    history: HistoryOption = None,
+    history: options.History = None,
 ) -> None:
     """Write results for other tools. `jsonl` is everything that was measured and imports again unchanged.
 
@@ -238,19 +231,19 @@ def query_command(
             help="lines, releases, sessions, runs, blocks, series, values, findings, events, links or corrections."
         ),
     ] = "lines",
-    dbms: Dbms = None,
-    line: Line = None,
-    server: Server = None,
-    config: Config = None,
-    benchmark: Benchmark = None,
-    test: Test = None,
+    dbms: options.Dbms = None,
+    line: options.Line = None,
+    server: options.Server = None,
+    config: options.Config = None,
+    benchmark: options.Benchmark = None,
+    test: options.Test = None,
     metric: Metric = None,
     until: Annotated[str | None, typer.Option("--until", help="Series as they were at that release.")] = None,
     session: Annotated[str | None, typer.Option("--session", help="Runs and blocks of one session.")] = None,
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
-    out: OutOption = None,
-    quiet: QuietOption = False,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
+    out: options.Out = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Look at what is stored. JSON is an array of objects with the columns of the table as keys."""
     from history.listing import rows_of
@@ -293,7 +286,7 @@ def supersede_command(
     target: Annotated[str, typer.Argument(help="Its id.")],
     reason: Annotated[str, typer.Option("--reason", help="Why it counts no more.")],
     by: Annotated[str | None, typer.Option("--by", help="The id of what stands in its place.")] = None,
-    history: HistoryOption = None,
+    history: options.History = None,
 ) -> None:
     """Take a session, run or block out of every series. It stays stored, with the reason."""
     with _open(history) as store:
@@ -304,8 +297,8 @@ def supersede_command(
 @group.command("verify")
 def verify_command(
     quick: Annotated[bool, typer.Option("--quick", help="Only the database file, not every row.")] = False,
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Check the database, its tables, and every row against the digest it was written with. Exit code 1 when wrong."""
     from history.maintenance import verify
@@ -322,7 +315,7 @@ def verify_command(
 @group.command("backup")
 def backup_command(
     out: Annotated[Path, typer.Argument(help="The file to write; it must not exist.")],
-    history: HistoryOption = None,
+    history: options.History = None,
 ) -> None:
     """Write a backup of one moment: a SQLite file with the same rows, also of a history in PostgreSQL.
 
@@ -337,8 +330,8 @@ def backup_command(
 @group.command("restore")
 def restore_command(
     backup: Annotated[Path, typer.Argument(help="A file of `history backup`.")],
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Check a backup and put it into an empty history, SQLite or PostgreSQL."""
     from history.maintenance import restore
@@ -351,8 +344,8 @@ def restore_command(
 @group.command("merge")
 def merge_command(
     other: Annotated[str, typer.Argument(help="URL of another history, or the file of a backup.")],
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Take over what another history has and this one lacks: results, pins, findings, events, issue links."""
     from history.database import sqlite_url
@@ -367,7 +360,7 @@ def merge_command(
 
 
 @group.command("recover")
-def recover_command(history: HistoryOption = None, format: FormatOption = Format.text) -> None:
+def recover_command(history: options.History = None, format: options.RowFormat = Format.text) -> None:
     """Import results that were kept on disk while the database could not take them.
 
     A file whose results are stored is removed. Exit code 4 when one could not be.

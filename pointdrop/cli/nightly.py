@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from pointdrop.cli import options
 
 if TYPE_CHECKING:
     from runners.settings import Plan
@@ -16,19 +18,17 @@ def register(app: typer.Typer) -> None:
 
 
 def nightly(
-    plan: Annotated[str, typer.Option(help="Plan below configs/plans, or a TOML file.")] = "local",
+    plan: options.Plan = "local",
     server: Annotated[str, typer.Option(help="Server class of this machine; the plan's only one by default.")] = "",
-    history: Annotated[str, typer.Option(help="SQLAlchemy URL.", envvar="POINTDROP_HISTORY")] = "",
+    history: options.History = None,
     site: Annotated[Path | None, typer.Option(help="Where the site is built; STATE/site by default.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Only releases that are in the cache.")] = False,
+    offline: options.Offline = False,
     confirm: Annotated[
         bool, typer.Option("--confirm/--no-confirm", help="Measure suspects again before they are filed.")
     ] = True,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="Of the summary on standard output.")] = "text",
+    dry_run: options.Forecast = False,
+    quiet: options.Quiet = False,
+    format: options.TextOrJson = "text",
 ) -> None:
     """Measure what is new, look for changes, confirm them, file findings, draw the site.
 

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from pointdrop.cli import options
+from pointdrop.cli.options import names_in, tests_in
 from pointdrop.cli.rows import emit
 
 group = typer.Typer(help="Patches in pull requests: who may ask, measuring in a sandbox, one comment and a check.")
@@ -35,7 +37,6 @@ def gate_command(
 
     from alerts import load_settings
     from alerts.trackers.access import account_from
-    from pointdrop.cli.lists import names_in
     from pointdrop.jobs.patches import Refused, gate
     from pointdrop.paths import configs_dir
 
@@ -62,19 +63,19 @@ def run_command(
         typer.Option("--merge-base", help="Compare with where the patch left --base; needs --repository."),
     ] = False,
     dbms: Annotated[str, typer.Option(help="What the repository builds.")] = "postgres",
-    server: Annotated[str, typer.Option(help="Server class, for scale and memory.")] = "local",
-    lane: Annotated[Literal["instructions", "time"], typer.Option(help="As in `compare`.")] = "instructions",
-    profile: Annotated[str, typer.Option(help="Durations; the lane's quickest by default.")] = "",
-    tests: Annotated[str, typer.Option(help="A set of sysbench tests, or tests, comma-separated.")] = "local",
-    budget_minutes: Annotated[float, typer.Option(help="No round is begun after so many minutes.")] = 120.0,
-    rounds: Annotated[int, typer.Option(min=1, help="At most so many rounds of fresh servers.")] = 6,
+    server: options.ServerClass = "local",
+    lane: options.Lane = "instructions",
+    profile: options.Profile = "",
+    tests: options.Tests = "local",
+    budget_minutes: options.BudgetMinutes = 120.0,
+    rounds: options.Rounds = 6,
     summary: Annotated[
         Path | None, typer.Option("--summary", help="Append the report as Markdown to this file.")
     ] = None,
     github_output: Annotated[
         Path | None, typer.Option("--github-output", help="Append result and verdict to this file of a step.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Build both commits and compare them, everything of theirs inside bubblewrap.
 
@@ -83,7 +84,6 @@ def run_command(
     """
     from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
-    from pointdrop.cli.lists import tests_in
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import Comparing, compare_sides
     from pointdrop.jobs.compare_views import markdown

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pointdrop.cli.rows import Format, FormatOption, OutOption, emit, json_text, print_rows
+from pointdrop.cli import options
+from pointdrop.cli.options import Format
+from pointdrop.cli.rows import emit, json_text, print_rows
 
 if TYPE_CHECKING:
     from runners.releases import Catalogue, Installed, Pin, ReleaseState
 
-PatchFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="text is TOML for the manifest.")]
 Dbms = Annotated[str, typer.Argument(help="postgres, mysql, mariadb or myrocks.")]
 Versions = Annotated[list[str], typer.Argument(help="Versions, as `releases list` prints them.")]
 SourceName = Annotated[
     str | None, typer.Option("--source", help="Only this source of the manifest, also one that is asked by name only.")
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Ask no network: last known lists, cached archives.")]
 
 #: Exit status of a command that did what it could while something could not be reached.
 INCOMPLETE = 4
@@ -99,8 +99,8 @@ def list_releases(
         Literal["pinned", "new", "withdrawn", "not_runnable", "gone", "cached"] | None,
         typer.Option(help="Only this state."),
     ] = None,
-    format: FormatOption = Format.text,
-    out: OutOption = None,
+    format: options.RowFormat = Format.text,
+    out: options.Out = None,
 ) -> None:
     """Every release that is known, in version order, with its state; asks nobody.
 
@@ -127,8 +127,8 @@ def discover(
     pin: Annotated[
         bool, typer.Option("--pin", help="Download what is new, check it against the vendor, and pin it here.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the patch to this file instead of standard output.")] = None,
-    format: PatchFormat = "text",
+    out: options.Out = None,
+    format: Annotated[Literal["text", "json"], typer.Option(help="text is TOML for the manifest.")] = "text",
 ) -> None:
     """Ask the sources what they have, and print what is new as an addition to the manifest.
 
@@ -178,7 +178,7 @@ def verify(
     dbms: Annotated[str | None, typer.Argument(help="Only this DBMS.")] = None,
     versions: Annotated[list[str] | None, typer.Argument(help="Only these versions.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Download once more, and compare with the pin.")] = False,
-    format: FormatOption = Format.text,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Read everything cached once more and compare it with the pins: archives, and every file unpacked from them.
 
@@ -216,8 +216,8 @@ def fetch(
     dbms: Dbms,
     versions: Versions,
     source: SourceName = None,
-    offline: Offline = False,
-    format: FormatOption = Format.text,
+    offline: options.Offline = False,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Fetch releases, verified against their pins, and print where they are.
 
@@ -266,7 +266,7 @@ def build(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Build without network, away from everything else.")
     ] = False,
-    format: FormatOption = Format.text,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Build a DBMS from source by the recipe in `configs/dbms/<dbms>/recipes`, and print where it is.
 
@@ -293,7 +293,7 @@ def build(
 @group.command()
 def prune(
     keep: Annotated[str, typer.Option(help="Keep at most this much, such as 10GiB or 500MiB; 0 keeps what runs.")],
-    format: Annotated[Literal["text", "json"], typer.Option(help="text or json.")] = "text",
+    format: options.TextOrJson = "text",
 ) -> None:
     """Remove what was not used for longest until the cache fits; never what is running, never a pin."""
     from runners.releases import parse_size

@@ -6,26 +6,14 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from pointdrop import paths
+from pointdrop.cli import options
+from pointdrop.cli.options import Format, names_in
 from pointdrop.cli.rows import emit
-
-HistoryOption = Annotated[
-    str | None, typer.Option("--history", help="SQLAlchemy URL of the history [default: POINTDROP_HISTORY].")
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
-
-
-class Format(StrEnum):
-    """How a table is written."""
-
-    text = "text"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
 
 
 class Table(StrEnum):
@@ -39,14 +27,14 @@ class Table(StrEnum):
 
 
 def build(
-    history: HistoryOption = None,
+    history: options.History = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the site [default: site in the state directory].")] = None,
     site_url: Annotated[
         str, typer.Option(help="Where the site will be served, for links in its feed [default: site in alerts.toml].")
     ] = "",
-    format: Annotated[Literal["text", "json"], typer.Option(help="text or json.")] = "text",
+    format: options.TextOrJson = "text",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written and write nothing.")] = False,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write the site of the history: only pages whose data changed are made again.
 
@@ -77,10 +65,10 @@ def build(
 
 
 def serve(
-    history: HistoryOption = None,
+    history: options.History = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the site [default: site in the state directory].")] = None,
     port: Annotated[int, typer.Option(help="Port on this machine only; 0 takes a free one.")] = 8321,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Serve the site on this machine; a page asked for after the history changed is made anew first."""
     from pointdrop.jobs.site import site_settings
@@ -97,12 +85,12 @@ def serve(
 
 def table(
     name: Annotated[Table, typer.Argument(help="Which table.")],
-    dbms: Annotated[str | None, typer.Option(help="Only this DBMS.")] = None,
-    line: Annotated[str | None, typer.Option(help="Only this line, `majors` for the steps between lines.")] = None,
-    server: Annotated[str | None, typer.Option(help="Only this server.")] = None,
-    config: Annotated[str | None, typer.Option(help="Only this config.")] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Only this benchmark.")] = None,
-    test: Annotated[str | None, typer.Option(help="Only this test.")] = None,
+    dbms: options.Dbms = None,
+    line: options.Line = None,
+    server: options.Server = None,
+    config: options.Config = None,
+    benchmark: options.Benchmark = None,
+    test: options.Test = None,
     metric: Annotated[
         str, typer.Option(help="View: throughput, insn, cpu-us, cpu, cpupq; empty takes the fullest.")
     ] = "",
@@ -114,9 +102,9 @@ def table(
             "for relative, groups and insert."
         ),
     ] = "",
-    history: HistoryOption = None,
-    format: Annotated[Format, typer.Option(help="text, markdown, csv or json.")] = Format.text,
-    out: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
+    out: options.Out = None,
 ) -> None:
     """Print the tables of the site.
 
@@ -126,7 +114,6 @@ def table(
     """
     import reports
     from history.store import Store
-    from pointdrop.cli.lists import names_in
     from reports.tables import Selection, tables, written
 
     wanted = Selection(dbms, line, server, config, benchmark, test, metric, base, tuple(names_in(releases)))

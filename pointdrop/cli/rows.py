@@ -1,4 +1,4 @@
-"""Rows of a table on standard output or in a file, as text, JSON, CSV or Markdown; and the options that go with them.
+"""Rows of a table on standard output or in a file, as text, JSON, CSV or Markdown.
 
 >>> print(rows_text([{"test": "l.i0", "change_pct": 3.5}], "csv"), end="")
 test,change_pct
@@ -16,27 +16,14 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from pointdrop.cli.options import Format
+
 Rows = Sequence[Mapping[str, Any]]
-
-
-class Format(StrEnum):
-    """How rows are written."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="text, json, csv or markdown.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Write the output there instead of standard output.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks on standard error.")]
 
 
 def print_rows(

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from pointdrop.cli.history import HistoryOption, group
-from pointdrop.cli.rows import Format, FormatOption, print_rows
+from pointdrop.cli import options
+from pointdrop.cli.history import group
+from pointdrop.cli.options import Format
+from pointdrop.cli.rows import print_rows
 
 
 def register(app: typer.Typer) -> None:
@@ -27,8 +29,8 @@ def sync(
         ),
     ] = "",
     branch: Annotated[str, typer.Option("--branch", help="The orphan branch.")] = "pointdrop-history",
-    history: HistoryOption = None,
-    format: FormatOption = Format.text,
+    history: options.History = None,
+    format: options.RowFormat = Format.text,
 ) -> None:
     """Keep the history on a branch of its own, as JSON Lines by month, where there is no database server.
 
