@@ -32,11 +32,7 @@ CHANGED = ("action", "key", "number", "title", "why")
 LISTED = ("key", "state", "number", "url", "title", "kind", "tier", "since", "note")
 SHOWN = ("state", "issue", "key", "title")
 
-group = typer.Typer(help="Findings become issues; what would be filed, what was, and what people said.")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="alerts", no_args_is_help=True)
+group = typer.Typer(no_args_is_help=True)
 
 
 def _open(

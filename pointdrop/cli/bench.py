@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from runners.settings import Plan
 
 
-def register(app: typer.Typer) -> None:
-    app.command("bench")(bench)
-
-
 def bench(
     plan: options.Plan = "local",
     server: Annotated[str, typer.Option(help="Server classes, comma-separated; all of the plan by default.")] = "",

@@ -20,10 +20,6 @@ INCOMPLETE = 4
 CANDIDATE = ("candidate", "level", "change_pct", "side", "note")
 
 
-def register(app: typer.Typer) -> None:
-    app.command("bisect")(bisect)
-
-
 def bisect(
     dbms: Annotated[str, typer.Argument(help="postgres, mysql, mariadb or myrocks.")],
     good: Annotated[str, typer.Argument(help="The last version, or with --repository commit, known at the old level.")],

@@ -19,10 +19,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def register(app: typer.Typer) -> None:
-    app.command("changepoints")(changepoints)
-
-
 def changepoints(
     file: Annotated[
         Path, typer.Argument(help="Tidy CSV with series_id,position,value and optional columns; - is standard input.")

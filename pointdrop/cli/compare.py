@@ -24,11 +24,6 @@ COMPARED = (
 )  # fmt: skip
 
 
-def register(app: typer.Typer) -> None:
-    app.command("compare")(compare)
-    app.command("repeat")(repeat)
-
-
 def compare(
     base: Annotated[str, typer.Argument(help="DBMS@VERSION, @git:REV, @tree:DIR[+FILE.patch] or @prefix:DIR.")],
     candidate: Annotated[str, typer.Argument(help="The same forms; #CONFIG after any of them.")],

@@ -35,12 +35,6 @@ SHOWN_FINDING = ("finding", "tier", "cause", "title")
 SHOWN_REPLAY = ("measured", "seen", "still there", "tier", "title")
 
 
-def register(app: typer.Typer) -> None:
-    app.command("detect")(detect)
-    app.command("replay")(replay)
-    app.command("explain")(explain)
-
-
 def detect(
     history: options.History = None,
     dbms: options.Dbms = None,

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from runners.doctor import Check
 
 
-def register(app: typer.Typer) -> None:
-    app.command("doctor")(doctor)
-
-
 def doctor(
     format: options.RowFormat = Format.text,
     out: options.Out = None,

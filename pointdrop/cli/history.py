@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pointdrop.cli import options
+from pointdrop.cli.history_sync import sync
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import print_rows, remark
 
@@ -23,11 +24,7 @@ Metric = Annotated[str | None, typer.Option("--metric", help="The metric, such a
 INCOMPLETE = 4
 BAD_INPUT = 2
 
-group = typer.Typer(no_args_is_help=True, help="The history: load, import, export, look, verify, back up.")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="history")
+group = typer.Typer(no_args_is_help=True)
 
 
 def _open(url: str | None) -> Store:
@@ -374,3 +371,6 @@ def recover_command(history: options.History = None, format: options.RowFormat =
         typer.echo("nothing waits to be recovered", err=True)
     if not all(report.stored for report in reports):
         raise typer.Exit(INCOMPLETE)
+
+
+group.command("sync")(sync)

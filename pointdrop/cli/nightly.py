@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from runners.settings import Plan
 
 
-def register(app: typer.Typer) -> None:
-    app.command("nightly")(nightly)
-
-
 def nightly(
     plan: options.Plan = "local",
     server: Annotated[str, typer.Option(help="Server class of this machine; the plan's only one by default.")] = "",

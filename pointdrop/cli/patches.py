@@ -11,13 +11,9 @@ from pointdrop.cli import options
 from pointdrop.cli.options import names_in, tests_in
 from pointdrop.cli.rows import emit
 
-group = typer.Typer(help="Patches in pull requests: who may ask, measuring in a sandbox, one comment and a check.")
+group = typer.Typer(no_args_is_help=True)
 
 Head = Annotated[str, typer.Option("--head", help="The full SHA of the patch.")]
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="patch", no_args_is_help=True)
 
 
 @group.command("gate")

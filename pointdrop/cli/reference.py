@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
-from pointdrop.cli.main import app
+from pointdrop.cli.main import command_tree
 
 HEADER = """# Command reference
 
@@ -59,7 +57,7 @@ def _sections(names: list[str], command: Any) -> Iterator[str]:
 
 def reference() -> str:
     """The whole page as Markdown; the same commands give the same bytes."""
-    return "\n".join([HEADER, *_sections(["pointdrop"], typer.main.get_command(app))])
+    return "\n".join([HEADER, *_sections(["pointdrop"], command_tree())])
 
 
 if __name__ == "__main__":

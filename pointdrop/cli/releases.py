@@ -26,11 +26,7 @@ INCOMPLETE = 4
 #: Keys of a release in JSON, and columns in CSV.
 LISTED = ("dbms", "version", "line", "released", "state", "cached", "source", "locator", "digest", "reason")
 
-group = typer.Typer(no_args_is_help=True, help="What can be measured: discover, verify, pin, fetch, build.")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(group, name="releases")
+group = typer.Typer(no_args_is_help=True)
 
 
 def _catalogue(offline: bool = False) -> Catalogue:

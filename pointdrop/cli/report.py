@@ -127,9 +127,7 @@ def table(
         print(out)
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(name="report", help="The static site and its tables.", no_args_is_help=True)
-    group.command("build")(build)
-    group.command("serve")(serve)
-    group.command("table")(table)
-    app.add_typer(group)
+group = typer.Typer(no_args_is_help=True)
+group.command("build")(build)
+group.command("serve")(serve)
+group.command("table")(table)

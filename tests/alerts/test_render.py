@@ -285,14 +285,12 @@ def test_slugs_are_file_names() -> None:
 def test_the_repeat_command_is_one_that_pointdrop_takes() -> None:
     import shlex
 
-    import typer.main
-
-    from pointdrop.cli.main import app
+    from pointdrop.cli.main import command_tree
 
     for name, draft in SCENARIOS.items():
         for line in re.findall(r"```sh\n(.*?)```", draft.body, re.DOTALL)[-1].splitlines():
             program, verb, *words = shlex.split(line)
-            command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
+            command = command_tree().get_command(None, verb)  # type: ignore[attr-defined]
             context = command.make_context(verb, list(words))
             assert program == "pointdrop" and context.params["base"].partition("@")[0] in ("postgres", "mysql")
             timed = "mysql" in draft.title or name == "published"
@@ -303,9 +301,7 @@ def test_what_nobody_here_can_measure_is_shown_again_and_not_repeated() -> None:
     """Published figures, of a server that no configuration has: every command is one that works."""
     import shlex
 
-    import typer.main
-
-    from pointdrop.cli.main import app
+    from pointdrop.cli.main import command_tree
 
     body = SCENARIOS["published"].body
     can = measurable(ROOT / "configs")
@@ -313,7 +309,7 @@ def test_what_nobody_here_can_measure_is_shown_again_and_not_repeated() -> None:
     asked = {}
     for line in lines:
         _, verb, *words = shlex.split(line)
-        command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
+        command = command_tree().get_command(None, verb)  # type: ignore[attr-defined]
         asked[verb] = command.make_context(verb, list(words)).params
     assert asked["replay"]["dataset"] == asked["explain"]["dataset"] == "smalldatum"
     assert SeriesKey.parse(asked["explain"]["series"]).server == "ser4"

@@ -6,13 +6,12 @@ import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 
 from history.errors import BadSettings
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
-from pointdrop.cli.main import app
+from pointdrop.cli.main import command_tree
 from pointdrop.jobs.confirm import MOST_SUSPECTS, Suspect, confirmations, suspects, to_be_had, within
 from pointdrop.jobs.requests import answered, result_of
 from runners.settings import Measure, Plan
@@ -173,7 +172,7 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     told = result_of("bisect-requested", [one], sources)
     assert "The change came after 17.1, with 17.2. No release lies between them" in told["text"]
     program, verb, *words = shlex.split(told["command"])
-    command = typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined]
+    command = command_tree().get_command(None, verb)  # type: ignore[attr-defined]
     asked = command.make_context(verb, list(words)).params
     assert program == "pointdrop" and (asked["good"], asked["bad"]) == ("TAG_17_1", "TAG_17_2")
     assert (asked["metric"], asked["test"], asked["dbms"]) == ("insn/o", counted.key.test, "postgres")

@@ -14,7 +14,6 @@ from typing import Any
 
 import cmarkgfm
 import pytest
-import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -22,7 +21,7 @@ from typer.testing import CliRunner
 from detector.explain import Explanation
 from history import datasets
 from history.store import Store
-from pointdrop.cli.main import app
+from pointdrop.cli.main import app, command_tree
 from pointdrop.cli.rows import emit, rows_text
 from pointdrop.jobs.bisect import new
 from pointdrop.jobs.bisect_views import answer_lines, candidate_rows
@@ -66,7 +65,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 
 def documented(words: tuple[str, ...], what: str) -> list[str]:
     """The names after `JSON keys` or `CSV columns` in the help of a command."""
-    command: Any = typer.main.get_command(app)
+    command: Any = command_tree()
     for word in words:
         command = command.commands[word] if hasattr(command, "commands") else command
     text = " ".join(command.help.split())

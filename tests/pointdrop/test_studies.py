@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from pointdrop.cli.main import app
+from pointdrop.cli.main import command_tree
 from runners.settings import adapted, load_plan
 
 REPOSITORY = Path(__file__).parents[2]
@@ -27,7 +26,7 @@ STUDIES = {"config-matrix", "insert-benchmark", "mysql-8.0", "binlog-storage-eng
 def parsed(command: str) -> Any:
     """The context of the innermost command with its parameters, parsed and not run."""
     arguments = shlex.split(command)[1:]
-    here: Any = typer.main.get_command(app)
+    here: Any = command_tree()
     context: Any = None
     while hasattr(here, "commands"):
         here, name, arguments = here.commands[arguments[0]], arguments[0], arguments[1:]

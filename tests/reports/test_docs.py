@@ -10,10 +10,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import reports
-from pointdrop.cli.main import app
+from pointdrop.cli.main import command_tree
 
 MODULES = sorted(one.name for one in pkgutil.walk_packages(reports.__path__, "reports."))
 PAGE = (Path(__file__).parents[2] / "docs/reports.md").read_text(encoding="utf-8")
@@ -28,7 +27,7 @@ def test_examples_in_docstrings_run(name: str) -> None:
 @pytest.mark.parametrize("line", COMMANDS)
 def test_commands_in_the_docs_parse(line: str) -> None:
     group, name, *arguments = shlex.split(line)
-    commands = get_command(app).commands[group].commands  # type: ignore[attr-defined]
+    commands = command_tree().commands[group].commands  # type: ignore[attr-defined]
     commands[name].make_context(name, arguments)
 
 

@@ -8,13 +8,8 @@ from typing import Annotated
 import typer
 
 from pointdrop.cli import options
-from pointdrop.cli.history import group
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import print_rows
-
-
-def register(app: typer.Typer) -> None:
-    group.command("sync")(sync)
 
 
 def sync(
