@@ -26,11 +26,12 @@ setup-test: ## what the tests need on top
 nightly: setup ## run the main job; NIGHTLY_ARGS=--dry-run prints the plan
 	@$(BIN)/pointdrop nightly $(NIGHTLY_ARGS)
 
-lint: setup-test ## ruff, mypy, the dependency rule
+lint: setup-test ## ruff, mypy, the dependency rule, unused and undeclared packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/deptry .
 
 test: lint ## lint and every test, end-to-end tests on real servers included
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
