@@ -21,5 +21,5 @@ def configs_dir() -> Path:
     named = os.environ.get("POINTDROP_CONFIGS")
     if named:
         return Path(named).resolve()
-    here = Path.cwd() / "configs"
-    return here if (here / "metrics.toml").is_file() else Path(__file__).resolve().parents[1] / "configs"
+    local = Path.cwd() / "configs"
+    return local if (local / "metrics.toml").is_file() else Path(__file__).resolve().parents[1] / "configs"

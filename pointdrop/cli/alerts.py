@@ -43,7 +43,7 @@ def _open(
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for
     from history.store import Store
-    from pointdrop.jobs.measurable import measurable
+    from pointdrop.jobs.room_settings import measurable
     from pointdrop.paths import configs_dir, history_url, state_dir
 
     settings = load_settings(configs_dir(), measurable(configs_dir()))

@@ -12,8 +12,8 @@ from pointdrop.cli.options import names_in
 
 if TYPE_CHECKING:
     from history.model import Block, Run, Session
-    from pointdrop.jobs.measuring import Bench
-    from pointdrop.jobs.picks import Work
+    from pointdrop.jobs.measurement import MeasurementSetup
+    from pointdrop.jobs.release_selection import Work
     from runners.settings import Plan
 
 
@@ -65,7 +65,7 @@ def bench(
     from history.store import Store
     from pointdrop.cli.forecast import forecast, print_forecast
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs.measuring import Bench
+    from pointdrop.jobs.measurement import MeasurementSetup
     from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.releases import Catalogue
     from runners.settings import adapted, load_plan, narrowed
@@ -86,7 +86,7 @@ def bench(
         raise BadSettings("--list, --releases and --confirm each say what there is to measure; take one of them")
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
-        run = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say, *_keepers(out))
+        run = MeasurementSetup(configs, state, catalogue, store, reporter.on_event, reporter.say, *_keepers(out))
         if listing:
             _list(run, wanted, servers, names_in(dbms), github_output)
             return
@@ -94,8 +94,8 @@ def bench(
             raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
         work = _work(run, wanted, servers[0], names_in(dbms), names_in(releases), names_in(confirm))
         budget = wanted.budget_minutes if budget_minutes is None else budget_minutes
-        found = {release.version for one in work for release in one.candidates}
-        lost = [name for name in names_in(releases) if name not in found]
+        chosen = {release.version for item in work for release in item.candidates}
+        lost = [name for name in names_in(releases) if name not in chosen]
         if dry_run:
             print_forecast(forecast(run, wanted, servers[0], work, budget), "text")
             for name in lost:
@@ -123,46 +123,48 @@ def _keepers(out: Path | None) -> tuple[Any, Any]:
     return keep, lambda reading: spool.keep([reading])
 
 
-def _work(run: Bench, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]) -> list[Work]:
+def _work(
+    setup: MeasurementSetup, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]
+) -> list[Work]:
     from history.errors import BadSettings
-    from pointdrop.jobs.confirm import Suspect, confirmations
-    from pointdrop.jobs.measuring import named, planned, runnable
+    from pointdrop.jobs.measurement import named_work, planned_work, runnable_releases
+    from pointdrop.jobs.suspects import Suspect, confirmation_work
 
     if not (releases or confirm):
-        return planned(run, plan, server, dbms)
+        return planned_work(setup, plan, server, dbms)
     suspects = [Suspect.parse(text) for text in confirm]
-    here = [suspect for suspect in suspects if suspect.server == server and suspect.dbms in (dbms or [suspect.dbms])]
-    if suspects and not here:
+    chosen = [suspect for suspect in suspects if suspect.server == server and suspect.dbms in (dbms or [suspect.dbms])]
+    if suspects and not chosen:
         raise BadSettings(f"none of the suspects is of {' '.join((server, *dbms))}")
-    wanted = {suspect.dbms for suspect in here} or set(dbms) or {measure.dbms for measure in plan.measure}
+    wanted = {suspect.dbms for suspect in chosen} or set(dbms) or {measure.dbms for measure in plan.measure}
     for name in sorted(wanted):
-        run.catalogue.discover(name)
+        setup.catalogue.discover(name)
     if releases:
-        return named(run, plan, dbms, releases)
-    return confirmations(here, plan, {name: runnable(run, name) for name in wanted})
+        return named_work(setup, plan, dbms, releases)
+    return confirmation_work(chosen, plan, {name: runnable_releases(setup, name) for name in wanted})
 
 
 def _measure(
-    run: Bench, plan: Plan, server: str, work: list[Work], budget_minutes: float | None, lost: list[str]
+    setup: MeasurementSetup, plan: Plan, server: str, work: list[Work], budget_minutes: float | None, lost: list[str]
 ) -> None:
-    from pointdrop.jobs.measuring import measure_all
+    from pointdrop.jobs.measurement import measure_all
 
-    measured = measure_all(run, plan, server, work, budget_minutes=budget_minutes)
+    measured = measure_all(setup, plan, server, work, budget_minutes=budget_minutes)
     measured.incomplete[:0] = lost
     names = ", ".join(measured.releases) or "nothing"
     typer.echo(f"measured {names}: {measured.done} blocks, {measured.noisy} noisy, {measured.failed} failed")
-    for reason in (*measured.incomplete, *run.catalogue.warnings):
+    for reason in (*measured.incomplete, *setup.catalogue.warnings):
         typer.echo(f"not done: {reason}", err=True)
     if measured.incomplete:
         raise typer.Exit(4)
 
 
-def _list(run: Bench, plan: Plan, servers: list[str], dbms: list[str], github_output: Path | None) -> None:
+def _list(setup: MeasurementSetup, plan: Plan, servers: list[str], dbms: list[str], github_output: Path | None) -> None:
     import json
 
-    from pointdrop.jobs.listing import listing
+    from pointdrop.jobs.work_matrix import matrix_rows
 
-    rows, later = listing(run, plan, servers, dbms)
+    rows, later = matrix_rows(setup, plan, servers, dbms)
     if later:
         typer.echo(
             f"left for the nights after, since a night holds {plan.budget_minutes:.0f} minutes: {', '.join(later)}",

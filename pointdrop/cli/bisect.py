@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,7 +56,17 @@ def bisect(
     from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs import bisect as job
+    from pointdrop.jobs.bisect import (
+        BisectionSetup,
+        commit_candidates,
+        commit_getter,
+        load_bisection,
+        new_bisection,
+        release_candidates,
+        release_getter,
+        run_bisection,
+        state_path,
+    )
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
@@ -66,14 +78,14 @@ def bisect(
     with Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
         if repository:
-            candidates = job.commit_candidates(repository, good, bad)
-            get = job.commit_getter(catalogue, dbms, repository, sandbox)
+            candidates = commit_candidates(repository, good, bad)
+            get = commit_getter(catalogue, dbms, repository, sandbox)
         else:
             catalogue.discover(dbms)
-            known = [one.release for one in catalogue.list(dbms) if one.state in ("pinned", "new")]
-            candidates = job.release_candidates(known, good, bad)
-            get = job.release_getter(catalogue, dbms)
-        bench = job.Bench(
+            releases = [state.release for state in catalogue.list(dbms) if state.state in ("pinned", "new")]
+            candidates = release_candidates(releases, good, bad)
+            get = release_getter(catalogue, dbms)
+        setup = BisectionSetup(
             get=get,
             server=load_server(server, configs),
             benchmark=tests,
@@ -86,23 +98,58 @@ def bisect(
             on_event=reporter.on_event,
             say=reporter.say,
         )
-        path = job.path_of(bench, dbms, metric, config, candidates)
-        fresh = job.new(dbms, test, metric, config, candidates, budget)
+        path = state_path(setup, dbms, metric, config, candidates)
+        fresh = new_bisection(dbms, test, metric, config, candidates, budget)
         reporter.say(f"{len(candidates)} candidates from {candidates[0]} to {candidates[-1]}; state in {path}")
-        bisection, answer = job.run(bench, path, job.load(path, fresh))
+        bisection, answer = run_bisection(setup, path, load_bisection(path, fresh))
     _print(bisection, answer, format, out)
     raise typer.Exit(0 if answer.exact else INCOMPLETE)
 
 
+def levels_of(bisection: Bisection) -> dict[str, float]:
+    """The mean of each candidate that was measured, in the metric's unit."""
+    return {name: fmean(values) for name, values in bisection.values.items() if values}
+
+
+def answer_text(bisection: Bisection, answer: Answer) -> str:
+    """The answer in a sentence."""
+    if answer.exact:
+        return f"{answer.first} is the first at the new level of {bisection.test} ({bisection.metric})."
+    if not answer.differ:
+        return f"There is nothing to find: {answer.reason}."
+    inside = ", ".join((*answer.between, answer.first))
+    return f"The change came after {answer.after}, with one of {inside}: {answer.reason}."
+
+
+def candidate_rows(bisection: Bisection) -> list[dict[str, Any]]:
+    """A row for each candidate that was measured or could not be, in order; changes are relative to the first one."""
+    levels = levels_of(bisection)
+    reference = levels.get(bisection.machine.candidates[0])
+    rows = []
+    for name in bisection.machine.candidates:
+        if name in levels or name in bisection.notes:
+            level = levels.get(name)
+            change = None if level is None or not reference else round(100 * (level / reference - 1), 4)
+            side = bisection.machine.tried[name].side if name in bisection.machine.tried else "end"
+            note = bisection.notes.get(name, "")
+            rows.append({"candidate": name, "level": level, "change_pct": change, "side": side, "note": note})
+    return rows
+
+
+def answer_lines(bisection: Bisection, answer: Answer) -> list[str]:
+    """The answer, then what was measured."""
+    lines = [answer_text(bisection, answer)]
+    for row in candidate_rows(bisection):
+        if row["change_pct"] is not None:
+            lines.append(f"  {row['candidate']:<42} {row['level']:>16,.1f}  {row['change_pct']:+7.2f} %  {row['side']}")
+    return [*lines, *(f"  {name}: {why}" for name, why in bisection.notes.items())]
+
+
 def _print(bisection: Bisection, answer: Answer, format: Format, out: Path | None) -> None:
-    from dataclasses import asdict
-
-    from pointdrop.jobs.bisect_views import answer_lines, candidate_rows, levels_of
-
     if format is Format.json:
         asked = {"dbms": bisection.dbms, "test": bisection.test, "metric": bisection.metric}
-        found = {"levels": levels_of(bisection), "blocks": bisection.machine.spent}
-        emit(json_text({**asdict(answer), **asked, **found}), out)
+        measured = {"levels": levels_of(bisection), "blocks": bisection.machine.spent}
+        emit(json_text({**asdict(answer), **asked, **measured}), out)
     elif format is Format.text:
         emit("".join(f"{line}\n" for line in answer_lines(bisection, answer)), out)
     else:

@@ -51,7 +51,7 @@ def changepoints(
         _serve()
         return
     from pointdrop.jobs.changepoints import judge
-    from pointdrop.jobs.tidy import BadTable, read_tidy
+    from pointdrop.jobs.tidy_csv import BadTable, read_tidy
 
     try:
         if str(file) == "-":
@@ -62,15 +62,15 @@ def changepoints(
                 series = read_tidy(lines)
     except OSError as error:
         raise BadTable(f"cannot read {file}: {error.strerror}") from error
-    found = judge(series, pool=not no_pool)
+    judgement = judge(series, pool=not no_pool)
     if format == "jsonl":
-        emit("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.rows), out)
+        emit("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in judgement.rows), out)
     elif format == "json":
-        print_rows(found.rows, format, COLUMNS, out=out)
+        print_rows(judgement.rows, format, COLUMNS, out=out)
     else:
-        joined = [row | {"warnings": "; ".join(row["warnings"])} for row in found.rows]
+        joined = [row | {"warnings": "; ".join(row["warnings"])} for row in judgement.rows]
         print_rows(joined, format, COLUMNS, out=out)
-    for note in found.notes:
+    for note in judgement.notes:
         remark(note, quiet)
 
 

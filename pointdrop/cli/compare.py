@@ -61,8 +61,8 @@ def compare(
     """
     from history.metrics import load_metrics
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs.compare import Comparing, compare_sides
-    from pointdrop.jobs.sides import parse_side, resolve
+    from pointdrop.jobs.compare import ComparisonSetup, compare_sides
+    from pointdrop.jobs.comparison_sides import parse_side, resolve
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
@@ -76,7 +76,7 @@ def compare(
         for side in sides:
             reporter.say(f"getting {side}")
             installed.append(resolve(side, catalogue, sandbox))
-        job = Comparing(
+        job = ComparisonSetup(
             base=(sides[0], installed[0]),
             candidate=(sides[1], installed[1]),
             server=load_server(server, configs),
@@ -149,11 +149,11 @@ def repeat(
 
     configs, state = configs_dir(), state_dir()
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
-        found = store.runs(id=run_id)
-        if not found:
+        runs = store.runs(id=run_id)
+        if not runs:
             raise UnknownSeries(f"there is no run {run_id!r}; see: pointdrop history query")
-        session = next(one for one in store.sessions() if one.id == found[0].session_id)
-        plan = repeat_plan(found[0], session, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-repeat", blocks)
+        session = next(session for session in store.sessions() if session.id == runs[0].session_id)
+        plan = repeat_plan(runs[0], session, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-repeat", blocks)
 
         def sink(row: Session, run: Run, block: Block) -> None:
             store.append_session(row)

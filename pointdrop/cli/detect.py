@@ -79,7 +79,7 @@ def detect(
     settings = load_detector_settings(configs_dir())
     metrics = settings.metrics
     with Store.open(history_url(history)) as store:
-        _held(store, dbms, line, quiet)
+        _require_series(store, dbms, line, quiet)
         findings = run_detection(
             store,
             settings,
@@ -107,24 +107,24 @@ def detect(
 
 def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
     from pointdrop.cli.bench import append_output
-    from pointdrop.jobs.confirm import to_be_had, within
-    from pointdrop.jobs.listing import suspect_rows
-    from pointdrop.jobs.measuring import Bench, runnable
-    from pointdrop.jobs.requests import to_measure
+    from pointdrop.jobs.measurement import MeasurementSetup, runnable_releases
+    from pointdrop.jobs.measurement_requests import suspects_to_measure
+    from pointdrop.jobs.suspects import in_plan, with_available_releases
+    from pointdrop.jobs.work_matrix import suspect_rows
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_plan
 
     wanted = load_plan(plan, configs_dir())
-    mine = within(to_measure(store, findings), wanted)
-    bench = Bench(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
-    asked = sorted({suspect.dbms for suspect in mine})
+    candidates = in_plan(suspects_to_measure(store, findings), wanted)
+    setup = MeasurementSetup(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
+    asked = sorted({suspect.dbms for suspect in candidates})
     for dbms in asked:
-        bench.catalogue.discover(dbms)
-    found, lost = to_be_had(mine, {dbms: runnable(bench, dbms) for dbms in asked})
+        setup.catalogue.discover(dbms)
+    available, lost = with_available_releases(candidates, {dbms: runnable_releases(setup, dbms) for dbms in asked})
     for sentence in lost:
         typer.echo(sentence, err=True)
-    rows = suspect_rows(bench, wanted, found)
+    rows = suspect_rows(setup, wanted, available)
     emit(json_text(rows), out)
     if github_output:
         append_output(github_output, rows)
@@ -160,7 +160,7 @@ def replay(
         with Store.open(url) as store:
             if dataset:
                 datasets.load(store, dataset)
-            _held(store, dbms, line, quiet)
+            _require_series(store, dbms, line, quiet)
             series = list(store.series(dbms=dbms, line=line))
             releases = store.releases(dbms)
     settings = load_detector_settings(configs_dir())
@@ -213,14 +213,14 @@ def explain(
             if dataset:
                 datasets.load(store, dataset)
             family = list(store.series(dbms=key.dbms, line=key.line, config=key.config, benchmark=key.benchmark))
-    found = explained(family, key, load_detector_settings(configs_dir()))
+    explanation = explained(family, key, load_detector_settings(configs_dir()))
     if format == "json":
-        emit(json_text(asdict(found) | {"key": key.id}), out)
+        emit(json_text(asdict(explanation) | {"key": key.id}), out)
     else:
-        emit(f"{explanation_text(found)}\n", out)
+        emit(f"{explanation_text(explanation)}\n", out)
 
 
-def _held(store: Store, dbms: str | None, line: str | None, quiet: bool) -> None:
+def _require_series(store: Store, dbms: str | None, line: str | None, quiet: bool) -> None:
     """UnknownSeries when nothing of what was asked for is in the history; a word when it is empty."""
     from history.errors import UnknownSeries
 
@@ -231,6 +231,6 @@ def _held(store: Store, dbms: str | None, line: str | None, quiet: bool) -> None
             "pointdrop history load smalldatum",
             quiet,
         )
-    elif not any(dbms in (None, one[0]) and line in (None, one[1]) for one in lines):
-        there = ", ".join(sorted({f"{one[0]} {one[1]}" for one in lines}))
+    elif not any(dbms in (None, name) and line in (None, number) for name, number, *_ in lines):
+        there = ", ".join(sorted({f"{name} {number}" for name, number, *_ in lines}))
         raise UnknownSeries(f"nothing of {' '.join(filter(None, (dbms, line)))} in this history; it has {there}")

@@ -75,19 +75,20 @@ def replayed_json(event: Replayed, metrics: MetricRegistry) -> dict[str, Any]:
     }
 
 
-def explanation_text(found: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     lines = [
-        found.key.id,
-        f"  {found.releases} releases, {found.blocks} blocks",
-        f"  {found.rule}",
-        f"  noise floor {found.noise_pct:.2g} % from release to release (expected {found.prior_noise_pct:.2g} %)",
-        f"  smallest change that would be found: {found.mde_newest_pct:.2g} % in the newest release alone, "
-        f"{found.mde_middle_pct:.2g} % in the middle of the line",
+        explanation.key.id,
+        f"  {explanation.releases} releases, {explanation.blocks} blocks",
+        f"  {explanation.rule}",
+        f"  noise floor {explanation.noise_pct:.2g} % from release to release "
+        f"(expected {explanation.prior_noise_pct:.2g} %)",
+        f"  smallest change that would be found: {explanation.mde_newest_pct:.2g} % in the newest release alone, "
+        f"{explanation.mde_middle_pct:.2g} % in the middle of the line",
     ]
-    lines += [f"  {note}" for note in found.notes]
-    if not found.cases:
+    lines += [f"  {note}" for note in explanation.notes]
+    if not explanation.cases:
         lines.append("  no release of this series is suspected of a change")
-    for case in found.cases:
+    for case in explanation.cases:
         verdict = "changed" if case.listed else "not listed"
         lines.append(
             f"  {case.previous} -> {case.release}: {verdict}, {case.change_pct:+.1f} % "

@@ -9,37 +9,40 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from pointdrop.jobs.measuring import Bench
-    from pointdrop.jobs.picks import Work
+    from pointdrop.jobs.measurement import MeasurementSetup
+    from pointdrop.jobs.release_selection import Work
     from runners.sessions import Estimate
     from runners.settings import Plan
 
 
 def forecast(
-    bench: Bench, plan: Plan, server: str, work: list[Work], budget_minutes: float | None
+    setup: MeasurementSetup, plan: Plan, server: str, work: list[Work], budget_minutes: float | None
 ) -> list[dict[str, Any]]:
     """A row for each session that would be made, those that were begun before first; minutes and MB are estimates."""
-    from pointdrop.jobs.begun import unfinished
-    from pointdrop.jobs.measuring import estimates, left_of
-    from pointdrop.jobs.nights import besides, tonight
+    from pointdrop.jobs.measurement import estimates, remaining_estimate
+    from pointdrop.jobs.night_schedule import within_budget, without_pending
+    from pointdrop.jobs.session_records import unfinished_sessions
 
     cores = os.cpu_count() or 1
-    begun = unfinished(bench.state)
-    first = [left_of(bench, one, cores) for one in begun]
-    work = besides(work, [one.work for one in begun if one.server == server])
-    found = estimates(bench, plan, server, work, cores)
-    fits = tonight(found, budget_minutes, before_s=sum(one.seconds for one in first))
+    begun = unfinished_sessions(setup.state)
+    first = [remaining_estimate(setup, record, cores) for record in begun]
+    work = without_pending(work, [record.work for record in begun if record.server == server])
+    estimates_of_work = estimates(setup, plan, server, work, cores)
+    fits = within_budget(estimates_of_work, budget_minutes, before_s=sum(estimate.seconds for estimate in first))
     return [
-        *(_row(one.work, estimate, resumed=True, tonight=True) for one, estimate in zip(begun, first, strict=True)),
         *(
-            _row(one, estimate, resumed=False, tonight=fit)
-            for one, estimate, fit in zip(work, found, fits, strict=True)
+            _row(record.work, estimate, resumed=True, tonight=True)
+            for record, estimate in zip(begun, first, strict=True)
+        ),
+        *(
+            _row(item, estimate, resumed=False, tonight=fit)
+            for item, estimate, fit in zip(work, estimates_of_work, fits, strict=True)
         ),
     ]
 
 
 def _row(work: Work, estimate: Estimate, resumed: bool, tonight: bool) -> dict[str, Any]:
-    from pointdrop.jobs.nights import SECONDS_A_MINUTE
+    from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 
     return {
         "dbms": work.measure.dbms,

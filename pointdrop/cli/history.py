@@ -38,26 +38,26 @@ def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = 
     """One row a file; rejected lines go to standard error as well, so that they are seen in a pipe."""
     rows: list[dict[str, Any]] = [
         {
-            "file": one.file,
-            "stored": one.stored and not dry_run,
-            "new": sum(one.new.values()),
-            "known": one.known,
-            "rejected": one.rejections,
+            "file": report.file,
+            "stored": report.stored and not dry_run,
+            "new": sum(report.new.values()),
+            "known": report.known,
+            "rejected": report.rejections,
         }
-        for one in reports
+        for report in reports
     ]
     if format is Format.json:
-        for row, one in zip(rows, reports, strict=True):
-            row["records"] = one.new
-            row["rejections"] = [rejection.model_dump() for rejection in one.rejected]
+        for row, report in zip(rows, reports, strict=True):
+            row["records"] = report.new
+            row["rejections"] = [rejection.model_dump() for rejection in report.rejected]
     print_rows(rows, format)
-    for one in reports:
-        for rejection in one.rejected:
+    for report in reports:
+        for rejection in report.rejected:
             where = f"line {rejection.line}" if rejection.line else "file"
-            typer.echo(f"{one.file}: {where}: {rejection.reason}", err=True)
-        if one.rejections:
-            problems = "1 problem" if one.rejections == 1 else f"{one.rejections} problems"
-            typer.echo(f"{one.file}: nothing was stored; {problems}", err=True)
+            typer.echo(f"{report.file}: {where}: {rejection.reason}", err=True)
+        if report.rejections:
+            problems = "1 problem" if report.rejections == 1 else f"{report.rejections} problems"
+            typer.echo(f"{report.file}: nothing was stored; {problems}", err=True)
 
 
 @group.command("load")
@@ -130,19 +130,19 @@ def import_command(
 ) -> None:
     """Import results of any known format. Each file is stored whole or not at all, and twice is once.
 
-    A line that cannot be taken is told with its number and the reason, and nothing of its file is stored; then the
-    exit code is 2. Numbers survive exactly.
+    A line that cannot be taken is reported with its number and the reason, and nothing of its file is stored; then
+    the exit code is 2. Numbers survive exactly.
     """
     from history.importers import import_any
     from history.importers.figures import About
     from history.importers.otava import moment
 
-    told = {"version": release, "line": line, "server": server, "host": host, "config": config}
-    told |= {"benchmark": benchmark, "test": test, "label": label, "source": source}
-    kept: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    options_given = {"version": release, "line": line, "server": server, "host": host, "config": config}
+    options_given |= {"benchmark": benchmark, "test": test, "label": label, "source": source}
+    given: dict[str, Any] = {name: value for name, value in options_given.items() if value is not None}
     if date is not None:
-        kept["started"] = moment(date)
-    about = About(dbms=dbms or "", better=_directions(better or []), **kept)
+        given["started"] = moment(date)
+    about = About(dbms=dbms or "", better=_directions(better or []), **given)
     with _open(history) as store:
         reports = [import_any(store, file, about, from_, dry_run=dry_run) for file in _expanded(files)]
     _print_reports(reports, format, dry_run)
@@ -152,23 +152,23 @@ def import_command(
 
 def _expanded(paths: list[Path]) -> list[Path]:
     """Files, with directories replaced by the results below them, in order."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         below = (*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")) if path.is_dir() else (path,)
         if not below:  # no error: the jobs of a night may all have found nothing to do
             typer.echo(f"there is no .jsonl file below {path}; name files of other formats one by one", err=True)
-        found += sorted(below)
-    return found
+        files += sorted(below)
+    return files
 
 
-def _directions(told: list[str]) -> dict[str, Better]:
-    found: dict[str, Better] = {}
-    for one in told:
-        metric, _, direction = one.rpartition("=")
+def _directions(pairs: list[str]) -> dict[str, Better]:
+    directions: dict[str, Better] = {}
+    for pair in pairs:
+        metric, _, direction = pair.rpartition("=")
         if not metric or direction not in ("higher", "lower"):
-            raise typer.BadParameter(f"{one!r} is not METRIC=higher or METRIC=lower")
-        found[metric] = "higher" if direction == "higher" else "lower"
-    return found
+            raise typer.BadParameter(f"{pair!r} is not METRIC=higher or METRIC=lower")
+        directions[metric] = "higher" if direction == "higher" else "lower"
+    return directions
 
 
 @group.command("export")
@@ -207,11 +207,11 @@ def export_command(
     wanted |= {"test": test, "metric": metric}
     with _open(history) as store:
         if not write(store, format, out, wanted, release):
-            told = _told(wanted | {"release": release})
+            chosen = _options_text(wanted | {"release": release})
             there = lines_told(store)
             more = "releases" if release else "series" if test or metric else "lines"
-            hint = f"there is {there}; more with: pointdrop history query {more}" if there else _next("lines", "")
-            typer.echo(f"nothing to export{told} as {format} from {store.url}; {hint}", err=True)
+            hint = f"there is {there}; more with: pointdrop history query {more}" if there else _advice("lines", "")
+            typer.echo(f"nothing to export{chosen} as {format} from {store.url}; {hint}", err=True)
         if format == "jsonl" and (corrections := len(store.supersessions())):
             typer.echo(
                 f"corrections of this history that are not in the export: {corrections}; what they took out counts "
@@ -251,11 +251,11 @@ def query_command(
         rows = rows_of(store, what, wanted, session)
         print_rows(rows, format, out=out)
         if not rows:
-            told = _told(wanted | {"session": session})
-            remark(f"no {what}{told} in {store.url}; {_next(what, told)}", quiet)
+            chosen = _options_text(wanted | {"session": session})
+            remark(f"no {what}{chosen} in {store.url}; {_advice(what, chosen)}", quiet)
 
 
-def _told(wanted: dict[str, str | None]) -> str:
+def _options_text(wanted: dict[str, str | None]) -> str:
     """The options that chose, as they were typed."""
     typed = " ".join(f"--{name} {value}" for name, value in wanted.items() if value)
     return typed and f" with {typed}"
@@ -270,9 +270,9 @@ FILLED_BY = {
 }
 
 
-def _next(what: str, told: str) -> str:
+def _advice(what: str, chosen: str) -> str:
     """What somebody can do who looked for rows and found none."""
-    if told:
+    if chosen:
         return f"see what there is with: pointdrop history query {what if what in ('lines', 'releases') else 'lines'}"
     return FILLED_BY.get(what, "pointdrop bench, history import and history load fill it")
 

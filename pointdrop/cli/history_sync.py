@@ -47,8 +47,8 @@ def sync(
         return
     repository = git or repository_of(os.environ)
     folder: Path = state_dir() / "history-branch"
-    kept = HistoryBranch(repository, folder, branch, os.environ.get("GITHUB_TOKEN", ""))
+    history_branch = HistoryBranch(repository, folder, branch, os.environ.get("GITHUB_TOKEN", ""))
     with Store.open(url) as store:
-        done = kept.pull(store) if pull else kept.push(store)
+        done = history_branch.pull(store) if pull else history_branch.push(store)
     row = {"imported": sum(done.imported.values()), "files_written": done.written, "commit": done.commit}
     print_rows([row], format)

@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "detect": ("detect", "Find changes in the history."),
     "replay": ("detect", "Say what would have been found, and when."),
     "explain": ("detect", "Explain one series in words."),
-    "patch": ("patches", "Patches in pull requests: who may ask, measuring in a sandbox, one comment and a check."),
+    "patch": ("patch", "Patches in pull requests: who may ask, measuring in a sandbox, one comment and a check."),
     "releases": ("releases", "What can be measured: discover, verify, pin, fetch, build."),
     "history": ("history", "The history: load, import, export, look, verify, back up."),
     "alerts": ("alerts", "Findings become issues; what would be filed, what was, and what people said."),

@@ -46,7 +46,7 @@ def nightly(
     from history.store import Store
     from pointdrop.cli.forecast import forecast, print_forecast
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs.measuring import Bench, planned
+    from pointdrop.jobs.measurement import MeasurementSetup, planned_work
     from pointdrop.jobs.summary import lines
     from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.releases import Catalogue
@@ -54,19 +54,19 @@ def nightly(
 
     configs, state = configs_dir(), state_dir()
     wanted = load_plan(plan, configs)
-    here = _server(wanted, server)
+    server_class = _server(wanted, server)
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
-        bench = Bench(configs, state, catalogue, store, reporter.on_event, reporter.say)
+        setup = MeasurementSetup(configs, state, catalogue, store, reporter.on_event, reporter.say)
         if dry_run:
-            work = planned(bench, wanted, here)
-            print_forecast(forecast(bench, wanted, here, work, wanted.budget_minutes), format)
+            work = planned_work(setup, wanted, server_class)
+            print_forecast(forecast(setup, wanted, server_class, work, wanted.budget_minutes), format)
             return
         from pointdrop.jobs.nightly import Night
         from pointdrop.jobs.nightly import nightly as run
 
         tracker = tracker_for("auto", os.environ, state / "issues", load_settings(configs))
-        summary = run(bench, Night(wanted, here, tracker, site or state / "site", confirm))
+        summary = run(setup, Night(wanted, server_class, tracker, site or state / "site", confirm))
     if format == "json":
         typer.echo(summary.model_dump_json(indent=2))
     else:

@@ -62,10 +62,6 @@ class Reporter:
         else:
             print(f"[{(time.monotonic() - self.started) / 60:5.1f} min] {text}", file=sys.stderr, flush=True)
 
-    def warn(self, text: str) -> None:
-        """One line that is shown even when quiet."""
-        print(f"pointdrop: {text}", file=sys.stderr, flush=True)
-
     def on_event(self, event: Event) -> None:
         match event:
             case SessionStarted(plan=plan, estimate=estimate, already_done=already):

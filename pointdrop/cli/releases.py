@@ -65,14 +65,14 @@ def _print_states(states: list[ReleaseState], format: Format, out: Path | None) 
 def _print_installed(installed: list[Installed], format: Format, out: Path | None = None) -> None:
     rows: list[dict[str, Any]] = [
         {
-            "dbms": one.release.dbms, "version": one.release.version, "line": one.release.line,
-            "source": one.release.build, "digest": one.release.digest, "prefix": str(one.prefix),
-            "loader": one.loader and str(one.loader.program), "files": len(one.files),
+            "dbms": build.release.dbms, "version": build.release.version, "line": build.release.line,
+            "source": build.release.build, "digest": build.release.digest, "prefix": str(build.prefix),
+            "loader": build.loader and str(build.loader.program), "files": len(build.files),
         }
-        for one in installed
+        for build in installed
     ]  # fmt: skip
     if format is Format.json:
-        rows = [row | {"parts": dict(one.parts)} for row, one in zip(rows, installed, strict=True)]
+        rows = [row | {"parts": dict(build.parts)} for row, build in zip(rows, installed, strict=True)]
     if format is Format.text:
         emit("".join(f"{row['dbms']} {row['version']}  {row['digest'][:12]}  {row['prefix']}\n" for row in rows), out)
     else:
@@ -108,10 +108,11 @@ def list_releases(
     """
     catalogue = _catalogue(offline=True)
     states = [
-        one
+        listed
         for name in ([dbms] if dbms else catalogue.dbmses())
-        for one in catalogue.list(name)
-        if line in (None, one.release.line) and (state in (None, one.state) or (state == "cached" and one.cached))
+        for listed in catalogue.list(name)
+        if line in (None, listed.release.line)
+        and (state in (None, listed.state) or (state == "cached" and listed.cached))
     ]
     _print_states(states, format, out)
 
@@ -152,7 +153,7 @@ def discover(
 
 
 def _discovered_json(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
-    new = {name: [one.model_dump(mode="json", exclude_defaults=True) for one in some] for name, some in pins.items()}
+    new = {name: [pin.model_dump(mode="json", exclude_defaults=True) for pin in some] for name, some in pins.items()}
     return json_text({"new": [_row(state) for state in unpinned], "pins": new})
 
 
@@ -164,7 +165,7 @@ def _discovered_text(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -
         new = [state.release for state in unpinned if state.release.dbms == name]
         if some or new:
             blocks.append(f"# append to configs/dbms/{name}/releases.toml\n")
-            blocks += [f"# new, not pinned: {one.name} ({one.source})\n" for one in new]
+            blocks += [f"# new, not pinned: {release.name} ({release.source})\n" for release in new]
             blocks.append(patch_text(some))
     return "".join(blocks)
 
@@ -271,7 +272,7 @@ def build(
     from runners.releases import UnknownRelease
 
     catalogue = _catalogue()
-    if sum(bool(one) for one in (commit, tree, prefix)) != 1:
+    if sum(bool(origin) for origin in (commit, tree, prefix)) != 1:
         raise UnknownRelease("name one of --commit, --tree and --prefix")
     if prefix and patch:
         raise UnknownRelease("--patch needs source code to build; with --prefix there is none")
@@ -298,8 +299,8 @@ def prune(
     removed = catalogue.cache.prune(parse_size(keep))
     left = catalogue.cache.size()
     if format == "json":
-        emit(json_text({"removed": [vars(one) for one in removed], "left_bytes": left}))
+        emit(json_text({"removed": [vars(entry) for entry in removed], "left_bytes": left}))
     else:
-        for one in removed:
-            typer.echo(f"removed {one.kind} {one.name} ({one.size / 2**20:.0f} MiB)")
+        for entry in removed:
+            typer.echo(f"removed {entry.kind} {entry.name} ({entry.size / 2**20:.0f} MiB)")
         typer.echo(f"{left / 2**30:.1f} GiB left")

@@ -45,7 +45,7 @@ def build(
 
     import reports
     from history.store import Store
-    from pointdrop.jobs.site import site_settings
+    from pointdrop.jobs.room_settings import site_settings
 
     settings = site_settings(paths.configs_dir(), site_url)
     folder = out or paths.state_dir() / "site"
@@ -71,7 +71,7 @@ def serve(
     quiet: options.Quiet = False,
 ) -> None:
     """Serve the site on this machine; a page asked for after the history changed is made anew first."""
-    from pointdrop.jobs.site import site_settings
+    from pointdrop.jobs.room_settings import site_settings
     from reports.serving import serve as run
 
     run(
@@ -118,8 +118,8 @@ def table(
 
     wanted = Selection(dbms, line, server, config, benchmark, test, metric, base, tuple(names_in(releases)))
     with Store.open(paths.history_url(history)) as store:
-        found = tables(store, name.value, wanted, reports.load_settings(paths.configs_dir()))
-    text = written(found, format.value, colour=out is None and sys.stdout.isatty())
+        shown = tables(store, name.value, wanted, reports.load_settings(paths.configs_dir()))
+    text = written(shown, format.value, colour=out is None and sys.stdout.isatty())
     if out is None:
         sys.stdout.write(text)
     else:

@@ -20,8 +20,8 @@ from detector.releases.kinds import noise_prior
 from history.errors import BadSettings
 from history.model import Block, Release, Run, Session
 from history.versions import version_key
-from pointdrop.jobs.picks import by_line
-from pointdrop.jobs.sides import Shelf
+from pointdrop.jobs.comparison_sides import Shelf
+from pointdrop.jobs.release_selection import releases_by_line
 from runners.releases import Catalogue, Installed, ReleaseError
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
@@ -47,7 +47,7 @@ class Bisection(BaseModel):
 
 
 @dataclass(frozen=True)
-class Bench:
+class BisectionSetup:
     """Where and with what a bisection measures."""
 
     get: Callable[[str], Installed]
@@ -65,22 +65,22 @@ class Bench:
     say: Callable[[str], None] = lambda text: None
 
 
-def release_candidates(known: Iterable[Release], good: str, bad: str) -> list[str]:
+def release_candidates(releases: Iterable[Release], good: str, bad: str) -> list[str]:
     """Releases from `good` to `bad`, oldest first.
 
     Inside one line: every release between. Over several: the first release of each line in between, then those of the
     last line up to `bad`; what was back-patched to old lines meanwhile is no step from one major to the next.
 
-    >>> known = [Release(dbms="postgres", version=v, line=v.split(".")[0])
+    >>> releases = [Release(dbms="postgres", version=v, line=v.split(".")[0])
     ...          for v in ("15.0", "15.9", "16.0", "16.4", "17.0", "17.1", "17.2")]
-    >>> release_candidates(known, "15.9", "17.1")
+    >>> release_candidates(releases, "15.9", "17.1")
     ['15.9', '16.0', '17.0', '17.1']
-    >>> release_candidates(known, "17.0", "17.2")
+    >>> release_candidates(releases, "17.0", "17.2")
     ['17.0', '17.1', '17.2']
     """
-    known = list(known)
-    lines = by_line(known)
-    place = {release.version: release for release in known}
+    releases = list(releases)
+    lines = releases_by_line(releases)
+    place = {release.version: release for release in releases}
     for version in (good, bad):
         if version not in place:
             raise BadSettings(f"{version} is not a known, runnable release; see: pointdrop releases list")
@@ -91,12 +91,12 @@ def release_candidates(known: Iterable[Release], good: str, bad: str) -> list[st
     names = list(lines)
     last = lines[place[bad].line]
     if place[good].line == place[bad].line:
-        found = [r.version for r in last]
+        versions = [r.version for r in last]
     else:
         between = names[names.index(place[good].line) + 1 : names.index(place[bad].line)]
-        found = [good, *(lines[line][0].version for line in between), *(r.version for r in last)]
+        versions = [good, *(lines[line][0].version for line in between), *(r.version for r in last)]
     low, high = version_key(dbms, good), version_key(dbms, bad)
-    return [version for version in found if low <= version_key(dbms, version) <= high]
+    return [version for version in versions if low <= version_key(dbms, version) <= high]
 
 
 def commit_candidates(repository: str, good: str, bad: str) -> list[str]:
@@ -117,15 +117,15 @@ def commit_candidates(repository: str, good: str, bad: str) -> list[str]:
     return [first, *between]
 
 
-def path_of(job: Bench, dbms: str, metric: str, config: str, candidates: Sequence[str]) -> Path:
+def state_path(setup: BisectionSetup, dbms: str, metric: str, config: str, candidates: Sequence[str]) -> Path:
     """Where the state of this bisection stands; the same question, at the same scale and durations, always has the same
     file."""
-    asked = (dbms, job.test.name, metric, config, job.server.name, job.benchmark.name, job.profile.name)
+    asked = (dbms, setup.test.name, metric, config, setup.server.name, setup.benchmark.name, setup.profile.name)
     text = "\n".join((*asked, *candidates))
-    return job.state / "bisect" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    return setup.state / "bisect" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
-def load(path: Path, fresh: Bisection) -> Bisection:
+def load_bisection(path: Path, fresh: Bisection) -> Bisection:
     """What was found so far, with the budget asked for now, or `fresh`."""
     if not path.is_file():
         return fresh
@@ -136,82 +136,84 @@ def load(path: Path, fresh: Bisection) -> Bisection:
     return held.model_copy(update={"machine": held.machine.model_copy(update={"budget": fresh.machine.budget})})
 
 
-def new(dbms: str, test: str, metric: str, config: str, candidates: Sequence[str], budget: int) -> Bisection:
+def new_bisection(dbms: str, test: str, metric: str, config: str, candidates: Sequence[str], budget: int) -> Bisection:
     """A bisection nobody has begun."""
     return Bisection(dbms=dbms, test=test, metric=metric, config=config, machine=begin(candidates, budget))
 
 
-def run(job: Bench, path: Path, bisection: Bisection) -> tuple[Bisection, Answer]:
+def run_bisection(setup: BisectionSetup, path: Path, bisection: Bisection) -> tuple[Bisection, Answer]:
     """Measure until there is an answer; every block is in `path` as soon as it is finished."""
     path.parent.mkdir(parents=True, exist_ok=True)
     ends = (bisection.machine.candidates[0], bisection.machine.candidates[-1])
     while isinstance(wanted := step(bisection.machine), Measure):
-        job.say(f"measuring {wanted.candidate} ({wanted.blocks} blocks), between {ends[0]} and {ends[1]}")
+        setup.say(f"measuring {wanted.candidate} ({wanted.blocks} blocks), between {ends[0]} and {ends[1]}")
         try:
-            bisection = _measure(job, path, bisection, wanted, ends)
+            bisection = _measure(setup, path, bisection, wanted, ends)
         except ReleaseError as error:
             note = {**bisection.notes, wanted.candidate: str(error).splitlines()[0]}
             machine = told(bisection.machine, wanted.candidate, "unusable", 0)
             bisection = bisection.model_copy(update={"machine": machine, "notes": note})
             _write(path, bisection)
-            job.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
+            setup.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
             continue
-        bisection = _judge(job, bisection, wanted, ends)
+        bisection = _judge(setup, bisection, wanted, ends)
         _write(path, bisection)
-        if reason := _nothing_to_find(job, bisection, ends):
+        if reason := _nothing_to_find(setup, bisection, ends):
             return bisection, Answer(ends[0], ends[1], bisection.machine.candidates[1:-1], False, reason, differ=False)
-        job.say(f"{wanted.candidate} is {bisection.machine.tried[wanted.candidate].side}")
+        setup.say(f"{wanted.candidate} is {bisection.machine.tried[wanted.candidate].side}")
     return bisection, wanted
 
 
-def _measure(job: Bench, path: Path, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
+def _measure(
+    setup: BisectionSetup, path: Path, bisection: Bisection, wanted: Measure, ends: tuple[str, str]
+) -> Bisection:
     """One session: the candidate beside both ends; counted ends are not counted again, since they do not change."""
-    counted = job.profile.lane == "instructions"
+    counted = setup.profile.lane == "instructions"
     needed = [end for end in ends if not (counted and len(bisection.values.get(end, ())) >= wanted.blocks)]
-    installed = {name: job.get(name) for name in dict.fromkeys((wanted.candidate, *needed))}
-    by_version = {one.release.version: name for name, one in installed.items()}
+    installed = {name: setup.get(name) for name in dict.fromkeys((wanted.candidate, *needed))}
+    by_version = {build.release.version: name for name, build in installed.items()}
     if len(by_version) < len(installed):
         raise ReleaseError(f"{wanted.candidate} builds to the same version as another candidate")
-    shelf = Shelf({one.release.version: one for one in installed.values()})
+    shelf = Shelf({build.release.version: build for build in installed.values()})
     plan = plan_session(
         session_id=f"bisect-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
         plan="bisect",
-        server=job.server,
-        benchmark=job.benchmark,
-        tests=(job.test,),
-        profile=job.profile,
-        releases=[one.release for one in installed.values()],
+        server=setup.server,
+        benchmark=setup.benchmark,
+        tests=(setup.test,),
+        profile=setup.profile,
+        releases=[build.release for build in installed.values()],
         control=installed[wanted.candidate].release,
         configs=(bisection.config,),
         blocks=wanted.blocks,
-        seed=job.seed + len(bisection.values),
+        seed=setup.seed + len(bisection.values),
     )
     held = bisection
 
     def sink(session: Session, row: Run, block: Block) -> None:
         nonlocal held
         name = by_version[row.release.version]
-        found = [m.value for m in block.measurements if m.metric == held.metric and block.status == "ok"]
-        held = held.model_copy(update={"values": {**held.values, name: (*held.values.get(name, ()), *found)}})
+        values = [m.value for m in block.measurements if m.metric == held.metric and block.status == "ok"]
+        held = held.model_copy(update={"values": {**held.values, name: (*held.values.get(name, ()), *values)}})
         _write(path, held)
 
-    outcome = run_session(plan, shelf, sink, configs=job.configs, state=job.state, on_event=job.on_event)
+    outcome = run_session(plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event)
     for why in outcome.skipped.values():
         raise ReleaseError(why)
     return held
 
 
-def _judge(job: Bench, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
+def _judge(setup: BisectionSetup, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
     good, bad, candidate = (bisection.values.get(name, ()) for name in (*ends, wanted.candidate))
     noise = noise_prior(bisection.metric, bisection.test)
-    side = side_of(good, bad, candidate, floor_pct=job.floor_pct, noise=noise) if candidate else "unusable"
+    side = side_of(good, bad, candidate, floor_pct=setup.floor_pct, noise=noise) if candidate else "unusable"
     return bisection.model_copy(update={"machine": told(bisection.machine, wanted.candidate, side, wanted.blocks)})
 
 
-def _nothing_to_find(job: Bench, bisection: Bisection, ends: tuple[str, str]) -> str:
+def _nothing_to_find(setup: BisectionSetup, bisection: Bisection, ends: tuple[str, str]) -> str:
     good, bad = (bisection.values.get(end, ()) for end in ends)
     noise = noise_prior(bisection.metric, bisection.test)
-    return nothing_to_find(good, bad, floor_pct=job.floor_pct, noise=noise) if good and bad else ""
+    return nothing_to_find(good, bad, floor_pct=setup.floor_pct, noise=noise) if good and bad else ""
 
 
 def _write(path: Path, bisection: Bisection) -> None:

@@ -22,7 +22,7 @@ from detector.pooled import PooledChange, pooled_changes
 from detector.releases.matrix import release_changes
 from detector.settings import DetectorSettings
 from history.model import Better, BlockValue, Point, Series, SeriesKey
-from pointdrop.jobs.tidy import TidyPoint, TidySeries
+from pointdrop.jobs.tidy_csv import TidyPoint, TidySeries
 
 #: More positions than this are no releases.
 MOST_RELEASES = 60
@@ -47,24 +47,24 @@ class Judgement:
 
 def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
     """The changepoints of every series, in the order of the series, then of positions."""
-    rows: dict[str, list[Row]] = {one.id: [] for one in series}
+    rows: dict[str, list[Row]] = {member.id: [] for member in series}
     notes: list[str] = []
     pools: dict[tuple[object, ...], list[TidySeries]] = {}
     commits: list[tuple[TidySeries, Analysis]] = []
-    for one in series:
-        if is_release_series(one):
-            together = tuple(one.description[key] for key in ("dbms", "line", "config", "benchmark"))
-            pools.setdefault((*together, one.labels) if pool else (one.id,), []).append(one)
+    for member in series:
+        if is_release_series(member):
+            together = tuple(member.description[key] for key in ("dbms", "line", "config", "benchmark"))
+            pools.setdefault((*together, member.labels) if pool else (member.id,), []).append(member)
         else:
-            analysis = analyse([_middle(point) for point in one.points.values()])
-            commits.append((one, analysis))
-            notes += [f"series {one.id}: {sentence}" for sentence in _sentences(one, analysis)]
+            analysis = analyse([_middle(point) for point in member.points.values()])
+            commits.append((member, analysis))
+            notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     for members in pools.values():
         for row in _pooled(members):
             rows[row["series_id"]].append(row)
     for row in _commit_rows(commits):
         rows[row["series_id"]].append(row)
-    return Judgement([row for found in rows.values() for row in found], notes)
+    return Judgement([row for series_rows in rows.values() for row in series_rows], notes)
 
 
 def is_release_series(series: TidySeries) -> bool:
@@ -110,10 +110,10 @@ def _commit_rows(analyses: list[tuple[TidySeries, Analysis]]) -> Iterator[Row]:
 
 def _pooled(members: list[TidySeries]) -> Iterator[Row]:
     """The rows of release series that are judged together; their ids come back from the keys they went in with."""
-    positions = sorted({position for one in members for position in one.points})
-    names = Counter(_names(one) for one in members)
-    given = {_key(one, unique=names[_names(one)] == 1).id: one for one in members}
-    series = [_series(one, SeriesKey.parse(key), positions) for key, one in given.items()]
+    positions = sorted({position for member in members for position in member.points})
+    names = Counter(_names(member) for member in members)
+    given = {_key(member, unique=names[_names(member)] == 1).id: member for member in members}
+    series = [_series(member, SeriesKey.parse(key), positions) for key, member in given.items()]
     for change in pooled_changes(series, DetectorSettings()):
         yield _release_row(given[change.series], change, positions[change.position])
 

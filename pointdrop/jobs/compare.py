@@ -24,7 +24,7 @@ from detector.releases.kinds import noise_prior
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
 from history.model import Better, Block, FunctionCost, Lane, Run, Session
-from pointdrop.jobs.sides import Shelf, Side
+from pointdrop.jobs.comparison_sides import Shelf, Side
 from runners.releases import Installed
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
@@ -95,7 +95,7 @@ class CompareReport(BaseModel):
 
 
 @dataclass(frozen=True)
-class Comparing:
+class ComparisonSetup:
     """What is compared, with what, for how long."""
 
     base: tuple[Side, Installed]
@@ -135,16 +135,16 @@ class _Values:
             self.unusable = block.reason or block.status
             return
         self.blocks += 1
-        for one in block.measurements:
-            if one.metric in judged:
-                self.sides[side][one.test, one.metric].append(one.value)
-                self.group[one.test] = one.group
-                self.better[one.metric] = one.better
+        for measurement in block.measurements:
+            if measurement.metric in judged:
+                self.sides[side][measurement.test, measurement.metric].append(measurement.value)
+                self.group[measurement.test] = measurement.group
+                self.better[measurement.metric] = measurement.better
         self.functions[side].update(block.functions)
 
     def shared(self) -> dict[tuple[str, str], list[float]]:
         """Values of the base that have some of the candidate beside them."""
-        return {key: found for key, found in self.sides[0].items() if key in self.sides[1]}
+        return {key: values for key, values in self.sides[0].items() if key in self.sides[1]}
 
     def nothing(self) -> str:
         """In words, why there is nothing to judge; empty when there is something."""
@@ -158,12 +158,12 @@ class _Values:
         return [f"{test}: only one side has {metric}, so it is not compared" for test, metric in lost]
 
 
-def compare_sides(job: Comparing) -> CompareReport:
+def compare_sides(setup: ComparisonSetup) -> CompareReport:
     """Rounds of interleaved blocks until nothing is UNKNOWN or the budget is spent.
 
     BadSettings when the sides differ in more than one thing, since then no difference could be explained.
     """
-    (base, installed), (candidate, other) = job.base, job.candidate
+    (base, installed), (candidate, other) = setup.base, setup.candidate
     if base.dbms != candidate.dbms:
         raise BadSettings(f"{base} and {candidate} are two DBMS; `pointdrop report` compares those from the history")
     same_build = installed.release.version == other.release.version
@@ -173,37 +173,37 @@ def compare_sides(job: Comparing) -> CompareReport:
         raise BadSettings(f"{base} and {candidate} are the same build with the same config")
     values, began = _Values(), time.monotonic()
     shelf = Shelf({installed.release.version: installed, other.release.version: other})
-    judged = JUDGED[job.profile.lane]
-    wanted, rounds, stopped, noisy = job.tests, 0, "", 0
+    judged = JUDGED[setup.profile.lane]
+    wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
     warnings: list[str] = []
-    while wanted and rounds < job.most_rounds:
-        left = job.budget_minutes * 60 - (time.monotonic() - began)
+    while wanted and rounds < setup.most_rounds:
+        left = setup.budget_minutes * 60 - (time.monotonic() - began)
         if rounds and left <= 0:
-            spent = f"the budget of {job.budget_minutes:g} minutes is spent"
+            spent = f"the budget of {setup.budget_minutes:g} minutes is spent"
             stopped = "; ".join(filter(None, (spent, values.nothing())))
             break
         plan = plan_session(
             session_id=f"compare-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
             plan="compare",
-            server=job.server,
-            benchmark=job.benchmark,
+            server=setup.server,
+            benchmark=setup.benchmark,
             tests=wanted,
-            profile=job.profile,
+            profile=setup.profile,
             releases=(other.release,),
             control=installed.release,
             configs=tuple(dict.fromkeys((base.config, candidate.config))),
-            blocks=1 if job.profile.lane == "instructions" else FEWEST_BLOCKS,
-            seed=job.seed + rounds,
+            blocks=1 if setup.profile.lane == "instructions" else FEWEST_BLOCKS,
+            seed=setup.seed + rounds,
         )
 
         def sink(session: Session, run: Run, block: Block) -> None:
             is_base = (run.release.version, run.config) == (installed.release.version, base.config)
             values.add(0 if is_base else 1, block, judged)
-            job.keep(session, run, block)
+            setup.keep(session, run, block)
 
         outcome = run_session(
-            plan, shelf, sink, configs=job.configs, state=job.state, on_event=job.on_event,
-            budget_s=max(left, 0.0) if rounds else None, sandbox=job.sandbox,
+            plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event,
+            budget_s=max(left, 0.0) if rounds else None, sandbox=setup.sandbox,
         )  # fmt: skip
         rounds += 1
         warnings += outcome.warnings
@@ -212,14 +212,14 @@ def compare_sides(job: Comparing) -> CompareReport:
             break
         if nothing := values.nothing():
             noisy += 1
-            if noisy == MOST_NOISY_ROUNDS or rounds == job.most_rounds:
+            if noisy == MOST_NOISY_ROUNDS or rounds == setup.most_rounds:
                 stopped = nothing
                 break
             continue
-        unclear = {test for test, _ in _unclear(values, job.metrics, judged)}
-        wanted = tuple(test for test in job.tests if test.name in unclear)
+        unclear = {test for test, _ in _unclear(values, setup.metrics, judged)}
+        wanted = tuple(test for test in setup.tests if test.name in unclear)
     minutes = (time.monotonic() - began) / 60
-    return _report(job, values, rounds, minutes, stopped, warnings)
+    return _report(setup, values, rounds, minutes, stopped, warnings)
 
 
 def judge(
@@ -230,40 +230,46 @@ def judge(
     return compare(before, after, floor_pct=floor, noise=noise_prior(metric, test))
 
 
-def _few(found: Comparison) -> bool:
-    return min(found.blocks_before, found.blocks_after) < FEWEST_BLOCKS
+def _few(comparison: Comparison) -> bool:
+    return min(comparison.blocks_before, comparison.blocks_after) < FEWEST_BLOCKS
 
 
-def _told(found: Comparison) -> Comparison:
+def _settled(comparison: Comparison) -> Comparison:
     """What is said of it: a limit may have come before the second block of a difference."""
-    return replace(found, verdict="UNKNOWN") if found.verdict == "DIFFERENT" and _few(found) else found
+    return (
+        replace(comparison, verdict="UNKNOWN") if comparison.verdict == "DIFFERENT" and _few(comparison) else comparison
+    )
 
 
 def _unclear(values: _Values, metrics: MetricRegistry, judged: Sequence[str]) -> list[tuple[str, str]]:
     """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
     unclear = []
     for (test, metric), before in values.shared().items():
-        found = judge(before, values.sides[1][test, metric], test, metric, metrics)
-        if _told(found).verdict == "UNKNOWN":
+        comparison = judge(before, values.sides[1][test, metric], test, metric, metrics)
+        if _settled(comparison).verdict == "UNKNOWN":
             unclear.append((test, metric))
     return unclear
 
 
 def _report(
-    job: Comparing, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
+    setup: ComparisonSetup, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
 ) -> CompareReport:
-    found = {
-        key: _told(judge(before, values.sides[1][key], *key, job.metrics)) for key, before in values.shared().items()
+    comparisons = {
+        key: _settled(judge(before, values.sides[1][key], *key, setup.metrics))
+        for key, before in values.shared().items()
     }
-    order = {test.name: number for number, test in enumerate(job.tests)}
-    rows = [_row(values, key, one) for key, one in sorted(found.items(), key=lambda item: (order[item[0][0]], item[0]))]
-    family = compare_family({f"{test} {metric}": one for (test, metric), one in found.items()})
+    order = {test.name: number for number, test in enumerate(setup.tests)}
+    rows = [
+        _row(values, key, comparison)
+        for key, comparison in sorted(comparisons.items(), key=lambda item: (order[item[0][0]], item[0]))
+    ]
+    family = compare_family({f"{test} {metric}": comparison for (test, metric), comparison in comparisons.items()})
     return CompareReport(
-        base=f"{job.base[0]}",
-        candidate=f"{job.candidate[0]}",
-        server=job.server.name,
-        lane=job.profile.lane,
-        profile=job.profile.name,
+        base=f"{setup.base[0]}",
+        candidate=f"{setup.candidate[0]}",
+        server=setup.server.name,
+        lane=setup.profile.lane,
+        profile=setup.profile.name,
         verdict=family.verdict,
         rounds=rounds,
         blocks=values.blocks,
@@ -274,23 +280,23 @@ def _report(
     )
 
 
-def _row(values: _Values, key: tuple[str, str], found: Comparison) -> TestRow:
+def _row(values: _Values, key: tuple[str, str], comparison: Comparison) -> TestRow:
     test, metric = key
     before, after = (geometric_mean(side[key]) if min(side[key]) > 0 else fmean(side[key]) for side in values.sides)
-    worse = (found.change_pct > 0) == (values.better[metric] == "lower")
-    direction = "" if found.verdict != "DIFFERENT" else "regression" if worse else "improvement"
+    worse = (comparison.change_pct > 0) == (values.better[metric] == "lower")
+    direction = "" if comparison.verdict != "DIFFERENT" else "regression" if worse else "improvement"
     return TestRow(
         test=test,
         group=values.group[test],
         metric=metric,
-        verdict=found.verdict,
+        verdict=comparison.verdict,
         direction=direction,
         before=before,
         after=after,
-        change_pct=found.change_pct,
-        low_pct=found.low_pct if math.isfinite(found.low_pct) else None,
-        high_pct=found.high_pct if math.isfinite(found.high_pct) else None,
-        blocks=min(found.blocks_before, found.blocks_after),
+        change_pct=comparison.change_pct,
+        low_pct=comparison.low_pct if math.isfinite(comparison.low_pct) else None,
+        high_pct=comparison.high_pct if math.isfinite(comparison.high_pct) else None,
+        blocks=min(comparison.blocks_before, comparison.blocks_after),
         functions=_functions(values, test) if direction else (),
     )
 

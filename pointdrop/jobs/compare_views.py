@@ -80,8 +80,8 @@ def markdown(report: CompareReport) -> str:
     functions = [(row.test, function) for row in moved for function in row.functions]
     if functions:
         rows = [
-            f"| {_code(test)} | {_code(str(one['name']))} | {one['before']:,.0f} | {one['after']:,.0f} |"
-            for test, one in functions
+            f"| {_code(test)} | {_code(str(function['name']))} | {function['before']:,.0f} | {function['after']:,.0f} |"
+            for test, function in functions
         ]
         table = "\n".join(["| test | function | before | after |", "| --- | --- | ---: | ---: |", *rows])
         parts.append(_folded("Functions that changed most, in instructions per operation", table))
@@ -117,8 +117,8 @@ def _markdown_table(rows: Iterable[TestRow]) -> str:
 
 def _code(text: str) -> str:
     """A code span that foreign text cannot leave: no backtick, no pipe, no line break, no control character."""
-    kept = "".join(c if c.isprintable() else " " for c in text.replace("`", "'").replace("|", "/"))
-    return f"`{' '.join(kept.split())[:200] or '-'}`"
+    printable = "".join(c if c.isprintable() else " " for c in text.replace("`", "'").replace("|", "/"))
+    return f"`{' '.join(printable.split())[:200] or '-'}`"
 
 
 def junit(report: CompareReport) -> str:

@@ -20,9 +20,9 @@ from detector.service import missed
 from history.metrics import load_metrics
 from history.model import Finding, FunctionCost, Move, Series, StatementPlan
 from history.store import Store
-from pointdrop.jobs.confirm import lane_of
-from pointdrop.jobs.options import option_changes
-from pointdrop.jobs.requests import settle_requests
+from pointdrop.jobs.measurement_requests import settle_requests
+from pointdrop.jobs.option_changes import option_changes
+from pointdrop.jobs.suspects import lane_of
 from pointdrop.paths import configs_dir
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
@@ -58,8 +58,8 @@ def run_detection(
     findings = find(series, settings, store, scheduler)
     if write and dbms is None and line is None:
         store.append_detection(findings, settings.digest)
-        known = load_settings(configs_dir()).links.source if sources is None else sources
-        settle_requests(store, findings, series, known)
+        source_urls = load_settings(configs_dir()).links.source if sources is None else sources
+        settle_requests(store, findings, series, source_urls)
     return findings
 
 

@@ -18,14 +18,13 @@ from alerts.errors import TrackerError
 from alerts.trackers import Tracker
 from detector import DetectorSettings
 from history.model import Finding
-from pointdrop.jobs.confirm import confirmations, to_be_had, within
 from pointdrop.jobs.detect import load_detector_settings, run_detection
-from pointdrop.jobs.measurable import measurable
-from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
-from pointdrop.jobs.nights import SECONDS_A_MINUTE
-from pointdrop.jobs.requests import to_measure
-from pointdrop.jobs.site import site_settings
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all, planned_work, runnable_releases
+from pointdrop.jobs.measurement_requests import suspects_to_measure
+from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
+from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
+from pointdrop.jobs.suspects import confirmation_work, in_plan, with_available_releases
 from reports import build
 from runners.settings import Plan
 
@@ -41,69 +40,80 @@ class Night:
     confirm: bool = True
 
 
-def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
+def nightly(setup: MeasurementSetup, night: Night, dbms: Collection[str] = ()) -> Summary:
     """Run the whole job on this machine.
 
     Raises HostBusy when another job measures here, BadSettings for a plan that cannot be used; what could not be done
     is in the summary's `incomplete`.
     """
     began = time.monotonic()
-    detector, site = load_detector_settings(bench.configs), site_settings(bench.configs)  # wrong ones stop it here
+    detector, site = load_detector_settings(setup.configs), site_settings(setup.configs)  # wrong ones stop it here
     measured = measure_all(
-        bench,
+        setup,
         night.plan,
         night.server,
-        planned(bench, night.plan, night.server, dbms),
+        planned_work(setup, night.plan, night.server, dbms),
         budget_minutes=night.plan.budget_minutes,
     )
-    bench.say("looking for changes")
-    findings = run_detection(bench.store, detector)
+    setup.say("looking for changes")
+    findings = run_detection(setup.store, detector)
     if night.confirm:
-        findings = _confirmed(bench, night, detector, findings, measured, began)
-    issues, incomplete = _filed(bench, night)
-    bench.say("drawing the site")
-    build(bench.store, night.site, site)
+        findings = _confirmed(setup, night, detector, findings, measured, began)
+    issues, incomplete = _filed(setup, night)
+    setup.say("drawing the site")
+    build(setup.store, night.site, site)
     return Summary(
         plan=night.plan.name,
         releases=tuple(measured.releases),
         blocks=measured.done,
         noisy=measured.noisy,
         failed=measured.failed,
-        series=sum(1 for _ in bench.store.series()),
+        series=sum(1 for _ in setup.store.series()),
         findings=count_findings(findings),
         issues=issues,
-        incomplete=(*measured.incomplete, *incomplete, *bench.catalogue.warnings),
+        incomplete=(*measured.incomplete, *incomplete, *setup.catalogue.warnings),
         notes=tuple(dict.fromkeys(measured.warnings)),
         minutes=(time.monotonic() - began) / SECONDS_A_MINUTE,
-        history=str(bench.store.url),
+        history=str(setup.store.url),
         site=night.site,
-        issues_at=str(bench.state / "issues") if night.tracker.name == "files" else night.tracker.name,
+        issues_at=str(setup.state / "issues") if night.tracker.name == "files" else night.tracker.name,
     )
 
 
-def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
+def _filed(setup: MeasurementSetup, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
     """What the tracker was told, and what it could not be told; the night goes on without it."""
     try:
-        settings = load_alert_settings(bench.configs, measurable(bench.configs))
-        report = sync(bench.store, night.tracker, settings)
+        settings = load_alert_settings(setup.configs, measurable(setup.configs))
+        report = sync(setup.store, night.tracker, settings)
     except TrackerError as error:
         return {}, (f"{night.tracker.name}: {error}",)
     return dict(report.counts), (*report.refused, *report.failed, *report.warnings)
 
 
 def _confirmed(
-    bench: Bench, night: Night, detector: DetectorSettings, findings: list[Finding], measured: Measured, began: float
+    setup: MeasurementSetup,
+    night: Night,
+    detector: DetectorSettings,
+    findings: list[Finding],
+    measured: Measured,
+    began: float,
 ) -> list[Finding]:
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
-    mine = [one for one in within(to_measure(bench.store, findings), night.plan) if one.server == night.server]
-    known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in mine}}
-    here, lost = to_be_had(mine, known)
+    suspects = [
+        suspect
+        for suspect in in_plan(suspects_to_measure(setup.store, findings), night.plan)
+        if suspect.server == night.server
+    ]
+    releases = {dbms: runnable_releases(setup, dbms) for dbms in {suspect.dbms for suspect in suspects}}
+    available, lost = with_available_releases(suspects, releases)
     measured.warnings += lost
-    work = confirmations(here, night.plan, known)
+    work = confirmation_work(available, night.plan, releases)
     if not work:
         return findings
-    bench.say(f"measuring again, beside their predecessors: {', '.join(f'{s.previous}..{s.release}' for s in here)}")
+    setup.say(
+        f"measuring again, beside their predecessors: {', '.join(f'{s.previous}..{s.release}' for s in available)}"
+    )
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
-    measured.merge(measure_all(bench, night.plan, night.server, work, budget_minutes=left))
-    return run_detection(bench.store, detector)
+    measured.merge(measure_all(setup, night.plan, night.server, work, budget_minutes=left))
+    return run_detection(setup.store, detector)

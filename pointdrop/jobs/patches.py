@@ -72,13 +72,13 @@ def parse_command(body: str, servers: Collection[str]) -> tuple[str, str]:
     >>> parse_command("/bench", ["small", "medium"])
     ('small', '')
     """
-    found = _COMMAND.fullmatch(body)
+    match = _COMMAND.fullmatch(body)
     # `/bench 3f2a9c1`: a SHA that begins with a letter looks like a server's name.
-    server, sha = (found["server"] or "", found["sha"] or "") if found else ("", "")
+    server, sha = (match["server"] or "", match["sha"] or "") if match else ("", "")
     if server not in servers and re.fullmatch(r"[0-9a-f]{7,40}", server) and not sha:
         server, sha = "", server
     server = server or next(iter(servers), "")
-    if not found or server not in servers:
+    if not match or server not in servers:
         raise Refused(f"the form is: /bench [{'|'.join(servers)}] [SHA], alone in the comment")
     return server, sha
 
@@ -127,12 +127,12 @@ def pull_of(github: Github, repository: str, head: str) -> int:
         raise Refused(f"{head!r} is no full SHA")
     try:
         pulls = github.get_repo(repository).get_pulls(state="open")
-        found = [pull.number for pull in pulls if pull.head.sha == head]
+        numbers = [pull.number for pull in pulls if pull.head.sha == head]
     except GithubException as error:
         raise Refused(f"GitHub answers {error.status} when asked for pull requests") from error
-    if len(found) != 1:
-        raise Refused(f"{len(found)} open pull requests have {head} as their head")
-    return found[0]
+    if len(numbers) != 1:
+        raise Refused(f"{len(numbers)} open pull requests have {head} as their head")
+    return numbers[0]
 
 
 # --- the result ------------------------------------------------------------------------------------------------
@@ -199,14 +199,16 @@ class PatchResult(_Strict):
     report: ResultReport
 
 
-def result_of(dbms: str, base: str, head: str, report: CompareReport) -> PatchResult:
+def patch_result(dbms: str, base: str, head: str, report: CompareReport) -> PatchResult:
     """What the measuring machine hands over; text longer than the form allows is cut. PatchError when no test has
     blocks of both sides, since then there is nothing to hand over."""
     if not report.tests:
         raise PatchError(f"nothing was measured of both commits: {report.stopped or 'no test has a value of both'}")
     cut = {"stopped": report.stopped[:1_000], "warnings": tuple(text[:1_000] for text in report.warnings[:100])}
     rows = [
-        row.model_copy(update={"functions": tuple({**one, "name": one["name"][:2_000]} for one in row.functions)})
+        row.model_copy(
+            update={"functions": tuple({**function, "name": function["name"][:2_000]} for function in row.functions)}
+        )
         for row in report.tests
     ]
     held = report.model_copy(update={**cut, "tests": tuple(rows)})
@@ -233,7 +235,7 @@ def read_result(path: Path, head: str) -> PatchResult:
         result = PatchResult.model_validate_json(content)
     except ValidationError as error:
         # Neither values nor keys: both are the stranger's.
-        kinds = sorted({one["type"] for one in error.errors(include_input=False, include_url=False)})
+        kinds = sorted({problem["type"] for problem in error.errors(include_input=False, include_url=False)})
         raise BadResult(f"the result is not of the form pointdrop.patch/1: {', '.join(kinds)}") from None
     if result.head_sha != head:
         raise BadResult(f"the result is of another commit than {head}")
@@ -248,7 +250,7 @@ def read_result(path: Path, head: str) -> PatchResult:
 # --- what is said of it ----------------------------------------------------------------------------------------
 
 
-def shown(result: PatchResult) -> CompareReport:
+def public_report(result: PatchResult) -> CompareReport:
     """The report with its sides named by commits, not by what the machine called them."""
     names = {"base": f"{result.dbms}@{result.base_sha[:10]}", "candidate": f"{result.dbms}@{result.head_sha[:10]}"}
     return CompareReport.model_validate(result.report.model_dump() | names)

@@ -73,8 +73,8 @@ def lines(summary: Summary) -> list[str]:
     )
     rows.append(("blocks", f"{summary.blocks} finished in {summary.minutes:.1f} minutes{lost}"))
     rows.append(("series", f"{summary.series} read"))
-    found = ", ".join(f"{count} {name}" for name, count in summary.findings.items())
-    rows.append(("findings", found or "none: no series moved by more than its noise"))
+    findings = ", ".join(f"{count} {name}" for name, count in summary.findings.items())
+    rows.append(("findings", findings or "none: no series moved by more than its noise"))
     if summary.issues:
         rows.append(("issues", ", ".join(f"{count} {what}" for what, count in summary.issues.items())))
     if summary.issues_at:

@@ -21,7 +21,7 @@ from alerts.trackers.files import FilesTracker
 from history.datasets import load
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings, run_detection
-from pointdrop.jobs.measurable import measurable
+from pointdrop.jobs.room_settings import measurable
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "alerts.md"

@@ -24,7 +24,7 @@ from alerts import AlertSettings, sync
 from alerts.errors import TrackerError
 from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
-from alerts.marker import keys_of
+from alerts.marker import finding_keys
 from alerts.recovery import recovery
 from alerts.settings import Filing
 from alerts.trackers.access import account_from
@@ -232,7 +232,7 @@ class Publishers(RuleBasedStateMachine):
     def at_most_one_open_issue_of_a_key_after_a_good_night(self) -> None:
         if not getattr(self, "clean", False) or self.repo.list_lag:
             return
-        keys = Counter(keys_of(issue.body)[0] for issue in self._issues() if issue.state == "open")
+        keys = Counter(finding_keys(issue.body)[0] for issue in self._issues() if issue.state == "open")
         assert not [key for key, count in keys.items() if count > 1], keys
 
     @invariant()

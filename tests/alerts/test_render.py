@@ -22,7 +22,7 @@ from alerts.settings import AlertSettings, Links
 from alerts.subject import Subject, subjects
 from alerts.trackers import Draft
 from history.model import Finding, FunctionChange, GroupSummary, Series, SeriesKey
-from pointdrop.jobs.measurable import measurable
+from pointdrop.jobs.room_settings import measurable
 from presentation.commands import Measurable
 from tests.alerts.examples import (
     field_series,

@@ -16,8 +16,8 @@ from contextlib import closing
 from pathlib import Path
 
 from history.metrics import load_metrics
-from pointdrop.jobs.compare import CompareReport, Comparing, TestRow, compare_sides
-from pointdrop.jobs.sides import Side
+from pointdrop.jobs.compare import CompareReport, ComparisonSetup, TestRow, compare_sides
+from pointdrop.jobs.comparison_sides import Side
 from pointdrop.paths import configs_dir, state_dir
 from runners.releases import Catalogue
 from runners.settings import load_benchmark, load_profile, load_server
@@ -45,7 +45,7 @@ def main() -> int:
         copy = catalogue.adopt(options.dbms, released.prefix)
         while done(reports) < options.comparisons:
             report = compare_sides(
-                Comparing(
+                ComparisonSetup(
                     base=(Side(options.dbms, "release", options.release, None, "default"), released),
                     candidate=(Side(options.dbms, "prefix", str(released.prefix), None, "default"), copy),
                     server=load_server("local", configs_dir()),

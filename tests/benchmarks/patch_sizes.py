@@ -15,8 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 from history.metrics import load_metrics
-from pointdrop.jobs.compare import CompareReport, Comparing, compare_sides
-from pointdrop.jobs.sides import Side
+from pointdrop.jobs.compare import CompareReport, ComparisonSetup, compare_sides
+from pointdrop.jobs.comparison_sides import Side
 from pointdrop.paths import configs_dir, state_dir
 from runners.releases import Catalogue
 from runners.settings import load_benchmark, load_profile, load_server
@@ -77,7 +77,7 @@ def compare(catalogue: Catalogue, tree: Path, base: str, head: str, tests: str) 
         built = catalogue.build_commit("postgres", sha, repository=str(tree))
         sides.append((Side("postgres", "git", sha, None, "default"), built))
     return compare_sides(
-        Comparing(
+        ComparisonSetup(
             base=sides[0],
             candidate=sides[1],
             server=load_server("local", configs_dir()),

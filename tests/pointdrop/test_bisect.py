@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from history.errors import BadSettings
 from history.model import Release
 from pointdrop.cli.main import app
-from pointdrop.jobs.bisect import Bench, commit_candidates, path_of, release_candidates
+from pointdrop.jobs.bisect import BisectionSetup, commit_candidates, release_candidates, state_path
 from runners.releases import Catalogue
 from runners.releases.archives import remove_tree
 from runners.settings import load_benchmark, load_profile, load_server
@@ -110,12 +110,12 @@ def planted(configs: Path, download_state: Path, state: Path) -> tuple[Path, lis
 def test_other_scale_tests_or_durations_are_another_bisection(tmp_path: Path, configs: Path) -> None:
     def stands(server: str = "small", benchmark: str = "insert", profile: str = "quick") -> Path:
         catalogue = load_benchmark(benchmark, configs)
-        bench = Bench(
+        bench = BisectionSetup(
             get=lambda name: pytest.fail(name), server=load_server(server, configs), benchmark=catalogue,
             test=catalogue.select(("l.i1",))[-1], profile=load_profile(profile, configs), floor_pct=1.0,
             configs=configs, state=tmp_path,
         )  # fmt: skip
-        return path_of(bench, "postgres", "ips", "default", ("17.1", "17.2"))
+        return state_path(bench, "postgres", "ips", "default", ("17.1", "17.2"))
 
     others = (stands(server="medium"), stands(benchmark="insert-io"), stands(profile="standard"))
     assert stands() == stands() and len({stands(), *others}) == 4

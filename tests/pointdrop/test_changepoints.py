@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
 from pointdrop.jobs.changepoints import answer_lines, is_release_series, judge
-from pointdrop.jobs.tidy import BadTable, read_tidy
+from pointdrop.jobs.tidy_csv import BadTable, read_tidy
 
 KEYS = [
     "series_id",

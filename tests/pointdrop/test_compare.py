@@ -1,4 +1,4 @@
-"""Comparing two of anything: the sides, the verdicts, and how they are shown."""
+"""ComparisonSetup two of anything: the sides, the verdicts, and how they are shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from history.metrics import shipped_metrics
 from history.model import TOP_FUNCTIONS, Block, Release
 from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
-from pointdrop.jobs.sides import parse_side
+from pointdrop.jobs.comparison_sides import parse_side
 
 METRICS = shipped_metrics()
 
@@ -194,7 +194,7 @@ def test_a_machine_too_busy_to_measure_gets_another_round_and_no_more(
     monkeypatch.setattr(job, "run_session", session)
     benchmark = load_benchmark("insert", configs)
     told = job.compare_sides(
-        job.Comparing(
+        job.ComparisonSetup(
             base=(parse_side("postgres@18.1"), sides[0]),  # type: ignore[arg-type]
             candidate=(parse_side("postgres@18.2"), sides[1]),  # type: ignore[arg-type]
             server=load_server("local", configs),

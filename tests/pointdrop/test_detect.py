@@ -19,7 +19,7 @@ from history.model import FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
-from pointdrop.jobs.options import compared, edited, parsed
+from pointdrop.jobs.option_changes import compare_options, edited_options, parse_options
 from tests.alerts.examples import finding
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of
@@ -162,9 +162,12 @@ def test_a_config_edited_between_two_sessions_is_the_cause(tmp_path: Path) -> No
                 store.append_run(row)
                 store.append_block(block(row, 1.0))
         first, *_, last = store.runs()
-        assert compared(parsed(first.options), parsed(last.options))[0] == []
-        assert sorted(edited(first, last, store)) == ["jit = off is set after only", "work_mem = 4 is set before only"]
-        assert list(edited(last, last, store)) == []
+        assert compare_options(parse_options(first.options), parse_options(last.options))[0] == []
+        assert sorted(edited_options(first, last, store)) == [
+            "jit = off is set after only",
+            "work_mem = 4 is set before only",
+        ]
+        assert list(edited_options(last, last, store)) == []
 
 
 @pytest.mark.slow

@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 from detector.explain import Explanation
 from history import datasets
 from history.store import Store
+from pointdrop.cli.bisect import answer_lines, candidate_rows
 from pointdrop.cli.main import app, command_tree
 from pointdrop.cli.rows import emit, rows_text
-from pointdrop.jobs.bisect import new
-from pointdrop.jobs.bisect_views import answer_lines, candidate_rows
+from pointdrop.jobs.bisect import new_bisection
 from pointdrop.jobs.compare import CompareReport
 from pointdrop.jobs.summary import Summary
 
@@ -169,7 +169,7 @@ def test_any_cell_stays_in_its_cell(rows: list[dict[str, Any]]) -> None:
 def test_a_bisection_in_rows_and_in_words() -> None:
     from detector.bisect import Answer, told
 
-    begun = new("postgres", "scan", "insn/o", "default", ("18.0", "18.1", "18.2"), 10)
+    begun = new_bisection("postgres", "scan", "insn/o", "default", ("18.0", "18.1", "18.2"), 10)
     held = begun.model_copy(
         update={
             "values": {"18.0": (100.0,), "18.2": (145.0, 145.0)},

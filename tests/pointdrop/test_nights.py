@@ -18,12 +18,12 @@ from history.model import Release
 from history.store import Store
 from pointdrop.cli.forecast import forecast
 from pointdrop.cli.main import app
-from pointdrop.jobs import measuring
-from pointdrop.jobs.begun import begin, keep_record
-from pointdrop.jobs.listing import listing
-from pointdrop.jobs.measuring import Bench, Measured, estimates, measure_all, named, planned
-from pointdrop.jobs.nights import begins, in_turn, left_out, tonight
-from pointdrop.jobs.picks import Work, pick
+from pointdrop.jobs import measurement
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, estimates, measure_all, named_work, planned_work
+from pointdrop.jobs.night_schedule import fits, in_night_order, postponed_text, within_budget
+from pointdrop.jobs.release_selection import Work, pick
+from pointdrop.jobs.session_records import new_record, write_record
+from pointdrop.jobs.work_matrix import matrix_rows
 from runners.sessions import Estimate
 from runners.settings import Measure, Plan, adapted, load_plan, narrowed
 
@@ -59,14 +59,14 @@ class Known:
         return [SimpleNamespace(release=release, state="pinned") for release in releases(dbms)]
 
 
-def bench(tmp_path: Path, configs: Path) -> Bench:
-    return Bench(configs, tmp_path, cast("Any", Known()), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
+def bench(tmp_path: Path, configs: Path) -> MeasurementSetup:
+    return MeasurementSetup(configs, tmp_path, cast("Any", Known()), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
 
 
 def test_what_costs_minutes_comes_first_then_the_newest_line_of_each(configs: Path) -> None:
     order = [
         (one.measure.lane[0], one.measure.dbms, one.line, one.measure.benchmark)
-        for one in in_turn(all_work(load_plan("nightly", configs)))
+        for one in in_night_order(all_work(load_plan("nightly", configs)))
     ]
     four = ["postgres", "mysql", "mariadb", "myrocks"]
     newest = ["18", "9.4", "11.8", "10.11"]
@@ -90,19 +90,21 @@ def test_a_night_holds_a_new_release_of_any_dbms_whole(tmp_path: Path, configs: 
         ("sysbench", "time"), ("insert", "time"), ("sysbench", "instructions"),
     }  # fmt: skip
     with bench(tmp_path, configs).store as store:
-        here = Bench(configs, tmp_path, cast("Any", None), store)
+        here = MeasurementSetup(configs, tmp_path, cast("Any", None), store)
         minutes = sum(one.seconds for one in estimates(here, plan, server, work, workers=1)) / 60
     assert plan.budget_minutes is not None and 2 * minutes <= plan.budget_minutes
 
 
 def test_what_does_not_fit_is_not_begun_and_what_is_shorter_still_may() -> None:
     hour, block = Estimate(4, 3600.0, 0, 900.0), Estimate(1, 1800.0, 0, 1800.0)
-    assert tonight([hour, hour, block], None) == [True, True, True]
-    assert tonight([hour, hour, block], 60) == [True, False, False]
-    assert tonight([hour, block, hour], 80) == [True, False, True], "a block of 15 minutes fits, one of 30 does not"
-    assert tonight([hour, block], 60, before_s=2400.0) == [True, False], "what was begun goes on first"
-    assert tonight([hour, block], 60, before_s=5000.0) == [False, False]
-    assert begins(Estimate(0, 0.0, 0, 900.0), 0.0), "nothing is left of it"
+    assert within_budget([hour, hour, block], None) == [True, True, True]
+    assert within_budget([hour, hour, block], 60) == [True, False, False]
+    assert within_budget([hour, block, hour], 80) == [True, False, True], (
+        "a block of 15 minutes fits, one of 30 does not"
+    )
+    assert within_budget([hour, block], 60, before_s=2400.0) == [True, False], "what was begun goes on first"
+    assert within_budget([hour, block], 60, before_s=5000.0) == [False, False]
+    assert fits(Estimate(0, 0.0, 0, 900.0), 0.0), "nothing is left of it"
 
 
 def test_what_is_begun_has_time_for_a_block_however_many_cores_there_are(tmp_path: Path, configs: Path) -> None:
@@ -113,7 +115,7 @@ def test_what_is_begun_has_time_for_a_block_however_many_cores_there_are(tmp_pat
     with here.store:
         (one,) = estimates(here, plan, "small", work, workers=8)
     assert one.seconds / one.blocks < one.block_seconds
-    assert begins(one, one.block_seconds) and not begins(one, 0.99 * one.block_seconds)
+    assert fits(one, one.block_seconds) and not fits(one, 0.99 * one.block_seconds)
 
 
 def test_a_night_names_what_it_leaves_and_fetches_none_of_it(
@@ -121,16 +123,16 @@ def test_a_night_names_what_it_leaves_and_fetches_none_of_it(
 ) -> None:
     began: list[str] = []
 
-    def fetch(here: Bench, wanted: Any, measured: Measured) -> dict[str, Release]:
+    def fetch(here: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
         return {release.version: release for release in wanted}
 
-    monkeypatch.setattr(measuring, "_fetch", fetch)
-    monkeypatch.setattr(measuring, "_run", lambda here, begun, measured, left: began.append(f"{begun.measure.dbms}"))
-    monkeypatch.setattr(measuring.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "_run", lambda here, begun, measured, left: began.append(f"{begun.measure.dbms}"))
+    monkeypatch.setattr(measurement.time, "monotonic", lambda: 0.0)
     plan = load_plan("nightly", configs)
     here = bench(tmp_path, configs)
     with here.store:
-        measured = measure_all(here, plan, "small", in_turn(all_work(plan, "postgres")), budget_minutes=20)
+        measured = measure_all(here, plan, "small", in_night_order(all_work(plan, "postgres")), budget_minutes=20)
     assert began == ["postgres"], "counted instructions"
     assert measured.incomplete == [
         "left for the next night, since 20 minutes do not hold it: postgres 18 sysbench default, "
@@ -145,9 +147,9 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
     plan = load_plan("nightly", configs)
     here = bench(tmp_path, configs)
     with here.store:
-        rows, later = listing(here, plan, [server], ())
-        whole, nothing = listing(here, plan.model_copy(update={"budget_minutes": None}), [server], ())
-        work = planned(here, plan, server)
+        rows, later = matrix_rows(here, plan, [server], ())
+        whole, nothing = matrix_rows(here, plan.model_copy(update={"budget_minutes": None}), [server], ())
+        work = planned_work(here, plan, server)
     keys = ("lane", "dbms", "line", "benchmark", "releases")
     assert [tuple(row[key] for key in keys) for row in rows] == [
         ("instructions", "postgres", "17,18", "sysbench", "17.5,18.2"),
@@ -169,7 +171,7 @@ def test_each_server_gets_a_job_though_its_night_holds_none(tmp_path: Path, conf
     plan = load_plan("nightly", configs).model_copy(update={"budget_minutes": 0.1})
     here = bench(tmp_path, configs)
     with here.store:
-        rows, _ = listing(here, plan, ["small", "medium"], ())
+        rows, _ = matrix_rows(here, plan, ["small", "medium"], ())
     assert [(row["server"], row["lane"]) for row in rows] == [("small", "instructions"), ("medium", "instructions")]
 
 
@@ -186,9 +188,9 @@ def test_a_job_does_not_repeat_what_the_history_holds(
     plan = load_plan("nightly", configs)
     here = bench(tmp_path, configs)
     with here.store:
-        (row,), later = listing(here, plan, ["small"], ())
+        (row,), later = matrix_rows(here, plan, ["small"], ())
         job = narrowed(plan, row["benchmark"], row["lane"], row["config"])
-        (work,) = named(here, job, (row["dbms"],), row["releases"].split(","))
+        (work,) = named_work(here, job, (row["dbms"],), row["releases"].split(","))
     assert later == [] and (row["dbms"], row["line"], row["benchmark"]) == ("postgres", "18", "insert")
     assert (work.measure.benchmark, work.measure.lane, work.line) == ("insert", "time", "18")
     assert row["timeout_minutes"] == pytest.approx(60 + 2 * 308, abs=60)
@@ -211,7 +213,7 @@ def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path
     plan = load_plan("nightly", configs)
     here = bench(tmp_path, configs)
     with here.store:
-        work = planned(here, plan, "small", ("postgres",))
+        work = planned_work(here, plan, "small", ("postgres",))
 
         def told(budget: float) -> list[tuple[Any, ...]]:
             rows = forecast(here, plan, "small", work, budget)
@@ -222,7 +224,7 @@ def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path
         assert [tonight for *_, tonight in told(20)] == [True, False, False, False, False]
         assert [tonight for *_, tonight in told(300)] == [True, True, False, False, False]
         newest = next(one for one in work if one.measure.lane == "time")
-        keep_record(tmp_path, begin(plan, "small", newest, datetime.now(UTC)))
+        write_record(tmp_path, new_record(plan, "small", newest, datetime.now(UTC)))
         assert told(300) == [
             ("time", "18", "sysbench", True, True),
             ("instructions", "", "sysbench", False, True),
@@ -260,13 +262,13 @@ def test_nothing_is_begun_when_fetching_took_the_time_of_a_block(
     """A session that was begun and stopped with nothing done would come first the next night."""
     clock, began = [0.0], list[str]()
 
-    def fetch(here: Bench, wanted: Any, measured: Measured) -> dict[str, Release]:
+    def fetch(here: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
         clock[0] += 1190.0
         return {release.version: release for release in wanted}
 
-    monkeypatch.setattr(measuring, "_fetch", fetch)
-    monkeypatch.setattr(measuring, "_run", lambda here, begun, measured, left: began.append(begun.id))
-    monkeypatch.setattr(measuring.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "_run", lambda here, begun, measured, left: began.append(begun.id))
+    monkeypatch.setattr(measurement.time, "monotonic", lambda: clock[0])
     plan = load_plan("nightly", configs)
     work = [one for one in all_work(plan, "postgres") if one.measure.lane == "instructions"]
     here = bench(tmp_path, configs)
@@ -281,7 +283,9 @@ def test_nothing_is_begun_when_fetching_took_the_time_of_a_block(
 def test_what_is_left_is_told_with_config_and_benchmark() -> None:
     (release,) = releases("postgres")[:1]
     one = Work(Measure(dbms="postgres", profile="quick"), "x", "17", (release,), release)
-    assert left_out([one], 60) == "left for the next night, since 60 minutes do not hold it: postgres 17 sysbench x"
+    assert (
+        postponed_text([one], 60) == "left for the next night, since 60 minutes do not hold it: postgres 17 sysbench x"
+    )
 
 
 @pytest.mark.parametrize(

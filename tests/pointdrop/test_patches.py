@@ -27,10 +27,10 @@ from pointdrop.jobs.patches import (
     comment,
     gate,
     parse_command,
+    patch_result,
+    public_report,
     pull_of,
     read_result,
-    result_of,
-    shown,
 )
 from runners.settings import load_benchmark
 from tests.fake_github import FakeGitHub
@@ -282,7 +282,7 @@ def loaded(**values: Any) -> PatchResult:
 
 
 def test_sides_are_named_by_commits_and_a_regression_fails_the_check() -> None:
-    report = shown(loaded())
+    report = public_report(loaded())
     text = comment(report, HEAD, RUN_URL)
     assert f"`postgres@{BASE[:10]}` against `postgres@{HEAD[:10]}`" in text and "git:x" not in text
     assert "1 slower; most `scan.range100`, +48.0 %" in text and f"[run]({RUN_URL})" in text
@@ -295,7 +295,7 @@ def test_what_is_clear_passes_and_what_is_not_is_neutral(verdict: str, conclusio
     report = result()["report"]
     report["tests"] = [{**report["tests"][1], "verdict": verdict}]
     report["verdict"] = verdict
-    assert check(shown(loaded(report=report)), HEAD, 5, "").conclusion == conclusion
+    assert check(public_report(loaded(report=report)), HEAD, 5, "").conclusion == conclusion
 
 
 @given(st.text(max_size=300), st.text(min_size=1, max_size=300), st.text(max_size=100))
@@ -303,8 +303,8 @@ def test_no_text_of_a_result_becomes_markup_or_a_mention(warning: str, function:
     report = result()["report"]
     report["warnings"], report["stopped"] = [warning], warning
     report["tests"][0]["functions"][0]["name"] = function
-    text = comment(shown(loaded(report=report)), HEAD, url)
-    plain = comment(shown(loaded()), HEAD, "")
+    text = comment(public_report(loaded(report=report)), HEAD, url)
+    plain = comment(public_report(loaded()), HEAD, "")
     allowed = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li", "sub", "br"}
     html = cmarkgfm.github_flavored_markdown_to_html(text)
     tags = {part.split(">")[0].split()[0].strip("/") for part in html.split("<")[1:] if part[:1].isalpha()}
@@ -323,19 +323,19 @@ def test_a_report_with_more_than_a_comment_holds_leaves_its_functions_out() -> N
          "functions": functions if number < 40 else []}
         for number in range(200)
     ]  # fmt: skip
-    text = comment(shown(loaded(report=report)), HEAD, RUN_URL)
+    text = comment(public_report(loaded(report=report)), HEAD, RUN_URL)
     assert len(text.encode()) < 60_000
     assert "Functions do not fit" in text and "ffff" not in text and text.count("▼ regression") == 200
 
 
 def test_a_result_without_tests_is_an_error_and_long_texts_are_cut(tmp_path: Path) -> None:
-    report = shown(loaded())
+    report = public_report(loaded())
     with pytest.raises(PatchError, match="too busy"):
-        result_of("postgres", BASE, HEAD, report.model_copy(update={"tests": (), "stopped": "too busy"}))
+        patch_result("postgres", BASE, HEAD, report.model_copy(update={"tests": (), "stopped": "too busy"}))
     functions = ({"name": "std::vector<" * 500, "before": 1.0, "after": 2.0},)
     row = report.tests[0].model_copy(update={"functions": functions})
     long = report.model_copy(update={"stopped": "x" * 9_000, "warnings": ("y" * 9_000,) * 200, "tests": (row,)})
-    made = result_of("postgres", BASE, HEAD, long)
+    made = patch_result("postgres", BASE, HEAD, long)
     assert read_result(written(tmp_path, made.model_dump_json()), HEAD) == made
 
 

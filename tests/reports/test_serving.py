@@ -15,7 +15,7 @@ import pytest
 from history.errors import BadSettings
 from history.model import FindingEvent
 from history.store import Store
-from pointdrop.jobs.site import site_settings
+from pointdrop.jobs.room_settings import site_settings
 from reports.errors import ReportError
 from reports.serving import ADDRESS, server
 from reports.settings import ReportSettings

@@ -20,6 +20,7 @@ from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
+from reports.pages.brief import HAPPENED
 
 from alerts.lifecycle import EVENTS
 from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
@@ -28,7 +29,6 @@ from presentation.addresses import LineKey
 from presentation.number_format import grouped, signed_pct
 from reports import addresses, build
 from reports.feed import feed
-from reports.pages.brief import HAPPENED
 from reports.pages.finding import effects, move_rows
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
 from reports.snapshot import Snapshot, finding_order, read

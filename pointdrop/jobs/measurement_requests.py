@@ -14,7 +14,7 @@ from typing import Any
 from alerts.issue_state import BISECT, moment_after, open_requests
 from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
-from pointdrop.jobs.confirm import COUNTED_METRIC, Suspect, keys_of, suspects
+from pointdrop.jobs.suspects import COUNTED_METRIC, Suspect, finding_keys, suspects
 from presentation.commands import source_tags
 
 #: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
@@ -24,14 +24,14 @@ MOST_AGAIN, MOST_AGAIN_IMPROVEMENT = 3, 1
 SIDE_BY_SIDE = "Measured side by side"
 
 
-def to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
+def suspects_to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
     """What to measure again, the largest changes first: what is not settled, and what somebody asked for."""
     asked = {request.key for request in open_requests(store.events())}
-    by_id = {one.key.id: one for one in store.series()}
+    by_id = {series.key.id: series for series in store.series()}
     open_still = [
         finding
         for finding in findings
-        if not asked.isdisjoint(keys_of(finding))
+        if not asked.isdisjoint(finding_keys(finding))
         or len(_beside(finding, by_id)) < (MOST_AGAIN_IMPROVEMENT if finding.kind == "improvement" else MOST_AGAIN)
     ]
     return suspects(open_still, asked)
@@ -46,20 +46,20 @@ def settle_requests(
     """
     if waiting := open_requests(store.events()):
         started = {session.id: session.started for session in store.sessions()}
-        for request in answered(waiting, findings, series, started):
+        for request in answered_requests(waiting, findings, series, started):
             done = f"{request.event.removesuffix('-requested')}-done"
-            found = [finding for finding in findings if request.key in keys_of(finding)]
-            detail = result_of(request.event, found, sources)
+            requested = [finding for finding in findings if request.key in finding_keys(finding)]
+            detail = request_result(request.event, requested, sources)
             at = moment_after(store.events(request.key), datetime.now(UTC))
             store.append_event(FindingEvent(key=request.key, event=done, at=at, detail=detail))
 
 
-def result_of(asked: str, found: Sequence[Finding], sources: Mapping[str, str]) -> dict[str, Any]:
+def request_result(asked: str, findings: Sequence[Finding], sources: Mapping[str, str]) -> dict[str, Any]:
     """What is said in the issue when the work is done: `text`, and for a bisection the `command` that goes on with
     commits, once no release is left between the two."""
-    if not found:
+    if not findings:
         return {"text": "The newest detection does not find this boundary any more; there is nothing left to measure."}
-    finding = found[0]
+    finding = findings[0]
     seen = [sentence for sentence in finding.evidence if sentence.startswith(SIDE_BY_SIDE)]
     text = f"Both sides were measured again in one session: {finding.tier}. {' '.join(seen)}".strip()
     if asked != BISECT:
@@ -80,7 +80,7 @@ def result_of(asked: str, found: Sequence[Finding], sources: Mapping[str, str]) 
     return {"text": f"{text} {where}", "command": shlex.join(words)}
 
 
-def answered(
+def answered_requests(
     waiting: Iterable[FindingEvent],
     findings: Sequence[Finding],
     series: Iterable[Series],
@@ -92,9 +92,9 @@ def answered(
     """
     of_key: dict[str, list[Finding]] = {}
     for finding in findings:
-        for key in keys_of(finding):
+        for key in finding_keys(finding):
             of_key.setdefault(key, []).append(finding)
-    by_id = {one.key.id: one for one in series}
+    by_id = {member.key.id: member for member in series}
     return [
         request
         for request in waiting
@@ -109,7 +109,7 @@ def _beside(finding: Finding, series: Mapping[str, Series]) -> set[str]:
     """Sessions that measured both sides of a boundary, in any series that moved there."""
     sessions: set[str] = set()
     for move in finding.moves:
-        if one := series.get(move.key.id):
-            at = {point.version: {value.session_id for value in point.values} for point in one.points}
+        if moved := series.get(move.key.id):
+            at = {point.version: {value.session_id for value in point.values} for point in moved.points}
             sessions |= at.get(finding.previous, set()) & at.get(finding.release, set())
     return sessions

@@ -11,53 +11,53 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from history.versions import version_key
-from pointdrop.jobs.picks import Work
+from pointdrop.jobs.release_selection import Work
 from runners.sessions import Estimate
 
 SECONDS_A_MINUTE = 60.0
 
 
-def in_turn(work: Sequence[Work]) -> list[Work]:
+def in_night_order(work: Sequence[Work]) -> list[Work]:
     """`work` in the order in which it is done; the plan's order decides where nothing else does."""
     lines: dict[str, set[str]] = {}
-    for one in work:
-        lines.setdefault(one.measure.dbms, set()).add(one.line or "0")
+    for item in work:
+        lines.setdefault(item.measure.dbms, set()).add(item.line or "0")
     newest = {
         dbms: sorted(names, key=lambda line: version_key(dbms, line), reverse=True) for dbms, names in lines.items()
     }
 
-    def turn(one: Work) -> int:
-        return 1 + newest[one.measure.dbms].index(one.line or "0") if one.measure.lane == "time" else 0
+    def turn(item: Work) -> int:
+        return 1 + newest[item.measure.dbms].index(item.line or "0") if item.measure.lane == "time" else 0
 
     return sorted(work, key=turn)
 
 
-def begins(wanted: Estimate, left_s: float | None) -> bool:
+def fits(wanted: Estimate, left_s: float | None) -> bool:
     """Whether one block of it would end in the time that is left; a session that began goes on the next night."""
     return left_s is None or not wanted.blocks or wanted.block_seconds <= left_s
 
 
-def tonight(wanted: Sequence[Estimate], budget_minutes: float | None, before_s: float = 0.0) -> list[bool]:
+def within_budget(wanted: Sequence[Estimate], budget_minutes: float | None, before_s: float = 0.0) -> list[bool]:
     """Which of the work, done one after the other, begins within the budget; sessions that were begun on an earlier
     night take `before_s` seconds of it first."""
     left = None if budget_minutes is None else max(0.0, budget_minutes * SECONDS_A_MINUTE - before_s)
-    found = []
-    for one in wanted:
-        found.append(begins(one, left))
-        if left is not None and found[-1]:
-            left = max(0.0, left - one.seconds)
-    return found
+    fitting = []
+    for estimate in wanted:
+        fitting.append(fits(estimate, left))
+        if left is not None and fitting[-1]:
+            left = max(0.0, left - estimate.seconds)
+    return fitting
 
 
-def besides(work: Sequence[Work], begun: Sequence[Work]) -> list[Work]:
+def without_pending(work: Sequence[Work], begun: Sequence[Work]) -> list[Work]:
     """`work` without what sessions that go on first will have measured; a confirmation stays whole."""
-    found = []
-    for one in work:
-        done = {release.version for other in begun if _counts_for(other, one) for release in other.candidates}
-        left = tuple(release for release in one.candidates if one.again or release.version not in done)
+    remaining = []
+    for item in work:
+        done = {release.version for other in begun if _counts_for(other, item) for release in other.candidates}
+        left = tuple(release for release in item.candidates if item.again or release.version not in done)
         if left:
-            found.append(replace(one, candidates=left))
-    return found
+            remaining.append(replace(item, candidates=left))
+    return remaining
 
 
 def _counts_for(begun: Work, wanted: Work) -> bool:
@@ -67,9 +67,9 @@ def _counts_for(begun: Work, wanted: Work) -> bool:
     ) and has.blocks >= wants.blocks  # fmt: skip
 
 
-def left_out(work: Sequence[Work], budget_minutes: float) -> str:
+def postponed_text(work: Sequence[Work], budget_minutes: float) -> str:
     """A sentence about what was not begun."""
     names = ", ".join(
-        " ".join(filter(None, (one.measure.dbms, one.line, one.measure.benchmark, one.config))) for one in work
+        " ".join(filter(None, (item.measure.dbms, item.line, item.measure.benchmark, item.config))) for item in work
     )
     return f"left for the next night, since {max(0.0, budget_minutes):.0f} minutes do not hold it: {names}"

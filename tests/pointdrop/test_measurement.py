@@ -13,24 +13,24 @@ from history.errors import StoreUnavailable
 from history.model import Reading, Release
 from history.spool import Spool, spooled
 from history.store import Store
-from pointdrop.jobs import measuring
-from pointdrop.jobs.begun import begin, unfinished
-from pointdrop.jobs.measuring import Bench, Measured, measure_all
-from pointdrop.jobs.picks import Work
+from pointdrop.jobs import measurement
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
+from pointdrop.jobs.release_selection import Work
+from pointdrop.jobs.session_records import new_record, unfinished_sessions
 from runners.canary import Canary, Quarantine, Times
 from runners.sessions import Outcome
 from runners.settings import load_plan
 from tests.history.values import SESSION, block, run
 
 
-def prepared(tmp_path: Path, configs: Path, profile: str) -> tuple[Bench, Any]:
+def prepared(tmp_path: Path, configs: Path, profile: str) -> tuple[MeasurementSetup, Any]:
     """A bench without a catalogue, and a session of `small` that it is asked to run."""
     plan = load_plan("nightly", configs)
     releases = [Release(dbms="postgres", version=version, line="17") for version in ("17.1", "17.2")]
     measure = plan.measure[0].model_copy(update={"profile": profile, "dbms": "postgres"})
     work = Work(measure, "default", "17", (releases[1],), releases[0], False)
-    bench = Bench(configs, tmp_path, cast("Any", None), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
-    return bench, begin(plan, "small", work, datetime.now(UTC))
+    bench = MeasurementSetup(configs, tmp_path, cast("Any", None), Store.open(f"sqlite:///{tmp_path / 'history.db'}"))
+    return bench, new_record(plan, "small", work, datetime.now(UTC))
 
 
 def sick(tmp_path: Path) -> None:
@@ -49,13 +49,13 @@ def test_a_host_in_quarantine_measures_no_time_but_may_count(
         called.append(arguments)
         return Outcome(planned=0)
 
-    monkeypatch.setattr(measuring, "run_session", run_session)
+    monkeypatch.setattr(measurement, "run_session", run_session)
     bench, begun = prepared(tmp_path, configs, profile)
     sick(tmp_path)
     measured = Measured()
     with bench.store:
-        measuring._run(bench, begun, measured, None)
-    assert len(called) == runs and unfinished(tmp_path) == []
+        measurement._run(bench, begun, measured, None)
+    assert len(called) == runs and unfinished_sessions(tmp_path) == []
     assert any("doctor --clear" in text for text in measured.incomplete) == (runs == 0)
 
 
@@ -68,17 +68,17 @@ def test_what_the_canary_took_is_in_the_history_and_in_the_upload(
     bench, begun = prepared(tmp_path, configs, "quick")
     bench = replace(bench, keep_reading=uploaded.append)
     host = Canary(tmp_path, read=lambda folder: times, pause_s=0)
-    monkeypatch.setattr(Bench, "canary", host)
-    monkeypatch.setattr(measuring, "run_session", lambda *plan, **options: Outcome(planned=0))
+    monkeypatch.setattr(MeasurementSetup, "canary", host)
+    monkeypatch.setattr(measurement, "run_session", lambda *plan, **options: Outcome(planned=0))
     with bench.store as store:
         for _ in range(3):
-            measuring._run(bench, begun, Measured(), None)
+            measurement._run(bench, begun, Measured(), None)
         assert [one.phase for one in store.readings()] == ["before", "after"] * 3
         assert {one.session_id for one in store.readings()} == {begun.id}
-        monkeypatch.setattr(Bench, "canary", replace(host, read=lambda folder: times._replace(cpu_ms=200.0)))
+        monkeypatch.setattr(MeasurementSetup, "canary", replace(host, read=lambda folder: times._replace(cpu_ms=200.0)))
         measured = Measured()
-        measuring._run(bench, begun, measured, None)
-        measuring._run(bench, begun, measured, None)
+        measurement._run(bench, begun, measured, None)
+        measurement._run(bench, begun, measured, None)
         assert [one.quarantine for one in store.readings()[6:]] == [False, False, True]
         assert "CPU: 200.0 ms, usually 100.0 (+100 %)" in measured.incomplete[0] and len(measured.incomplete) == 2
         assert uploaded == store.readings()
@@ -92,8 +92,8 @@ def test_a_session_is_not_lost_for_want_of_the_readings_after_it(
     uploaded: list[Reading] = []
     bench, begun = prepared(tmp_path, configs, "quick")
     bench = replace(bench, keep_reading=uploaded.append)
-    monkeypatch.setattr(Bench, "canary", Canary(tmp_path, read=lambda folder: times, pause_s=0))
-    monkeypatch.setattr(measuring, "run_session", lambda *plan, **options: Outcome(planned=1, done=1))
+    monkeypatch.setattr(MeasurementSetup, "canary", Canary(tmp_path, read=lambda folder: times, pause_s=0))
+    monkeypatch.setattr(measurement, "run_session", lambda *plan, **options: Outcome(planned=1, done=1))
     append = Store.append_reading
 
     def refuse(store: Store, reading: Reading) -> None:
@@ -104,16 +104,16 @@ def test_a_session_is_not_lost_for_want_of_the_readings_after_it(
     monkeypatch.setattr(Store, "append_reading", refuse)
     with bench.store as store:
         broken, measured = "after", Measured()
-        measuring._run(bench, begun, measured, None)
+        measurement._run(bench, begun, measured, None)
         assert [one.phase for one in store.readings()] == ["before"]
         assert [one.phase for one in uploaded] == ["before", "after"]
-        assert measured.done == 1 and unfinished(tmp_path) == []
+        assert measured.done == 1 and unfinished_sessions(tmp_path) == []
         assert measured.incomplete == [
             f"{begun.id} was measured, but not how the machine was after it: the disk is full"
         ]
         broken = "before"
         with pytest.raises(StoreUnavailable):
-            measuring._run(bench, begun, measured, None)
+            measurement._run(bench, begun, measured, None)
         assert measured.done == 1, "nothing is measured that could not be stored"
 
 
@@ -123,8 +123,8 @@ def test_sessions_of_two_benchmarks_that_begin_in_one_second_differ(tmp_path: Pa
     insert = replace(begun.work, measure=begun.measure.model_copy(update={"benchmark": "insert"}))
     now = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
     plan = load_plan("nightly", configs)
-    assert begin(plan, "small", begun.work, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-time"
-    assert begin(plan, "small", insert, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-insert-time"
+    assert new_record(plan, "small", begun.work, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-time"
+    assert new_record(plan, "small", insert, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-insert-time"
 
 
 def test_what_was_kept_on_disk_comes_in_before_anything_is_measured(tmp_path: Path, configs: Path) -> None:

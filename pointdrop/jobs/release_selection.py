@@ -1,12 +1,12 @@
 """Which releases a plan wants measured tonight: plan, known releases and history in, work out. Pure.
 
 >>> from runners.settings.plans import Measure
->>> known = [Release(dbms="postgres", version=v, line=v.split(".")[0]) for v in ("16.9", "17.0", "17.4", "17.5")]
+>>> releases = [Release(dbms="postgres", version=v, line=v.split(".")[0]) for v in ("16.9", "17.0", "17.4", "17.5")]
 >>> measure = Measure(dbms="postgres", newest_lines=1, newest_releases=1, profile="quick")
 >>> [(w.line, [r.version for r in w.candidates], w.control.version)
-...  for w in pick(measure, "default", known, {"17.0": 4})]
+...  for w in pick(measure, "default", releases, {"17.0": 4})]
 [('17', ['17.5'], '17.0')]
->>> pick(measure, "default", known, {"17.0": 4, "17.5": 2})
+>>> pick(measure, "default", releases, {"17.0": 4, "17.5": 2})
 []
 """
 
@@ -37,18 +37,18 @@ class Work:
     @property
     def releases(self) -> tuple[Release, ...]:
         """Candidates and control, each once, in version order."""
-        return in_order({release.version: release for release in (*self.candidates, self.control)}.values())
+        return in_version_order({release.version: release for release in (*self.candidates, self.control)}.values())
 
 
-def in_order(releases: Iterable[Release]) -> tuple[Release, ...]:
+def in_version_order(releases: Iterable[Release]) -> tuple[Release, ...]:
     """Releases of one DBMS in version order."""
     return tuple(sorted(releases, key=lambda release: version_key(release.dbms, release.version)))
 
 
-def by_line(releases: Iterable[Release]) -> dict[str, list[Release]]:
+def releases_by_line(releases: Iterable[Release]) -> dict[str, list[Release]]:
     """Final releases by line, lines and releases in version order; pre-releases belong to no night."""
     lines: dict[str, list[Release]] = {}
-    for release in in_order(releases):
+    for release in in_version_order(releases):
         if not is_prerelease(release):
             lines.setdefault(release.line, []).append(release)
     return dict(sorted(lines.items(), key=lambda item: version_key(item[1][0].dbms, item[0])))
@@ -111,19 +111,19 @@ def _control(measure: Measure, line: str, lines: Mapping[str, list[Release]]) ->
     )
 
 
-def pick(measure: Measure, config: str, known: Iterable[Release], measured: Mapping[str, int]) -> list[Work]:
+def pick(measure: Measure, config: str, releases: Iterable[Release], measured: Mapping[str, int]) -> list[Work]:
     """The sessions that `measure` wants for one of its configs: one a line in the time lane, one in all in the other,
     since counted instructions have no session effect to share.
 
-    `known` are the runnable releases of the DBMS; `measured` maps versions to their blocks that count in this lane,
+    `releases` are the runnable releases of the DBMS; `measured` maps versions to their blocks that count in this lane,
     config, benchmark and server.
 
     Raises BadSettings when the plan names a line, release or control that is not known.
     """
-    known = list(known)
-    lines = by_line(known)
+    releases = list(releases)
+    lines = releases_by_line(releases)
     if measure.versions:
-        return _named(measure, config, known, measured)
+        return _named(measure, config, releases, measured)
     if not lines:
         return []
     newest = _wanted_lines(measure, lines)
@@ -135,11 +135,11 @@ def pick(measure: Measure, config: str, known: Iterable[Release], measured: Mapp
     return _sessions(measure, config, {line: releases for line, releases in missing.items() if releases}, lines)
 
 
-def pick_named(measure: Measure, config: str, known: Iterable[Release], versions: Collection[str]) -> list[Work]:
+def select_named(measure: Measure, config: str, releases: Iterable[Release], versions: Collection[str]) -> list[Work]:
     """Sessions for just the releases named, arranged as `pick` arranges them; names of other DBMS are passed over."""
-    lines = by_line(known)
+    lines = releases_by_line(releases)
     wanted = {
-        line: tuple(release for release in releases if release.version in versions) for line, releases in lines.items()
+        line: tuple(release for release in of_line if release.version in versions) for line, of_line in lines.items()
     }
     sessions = _sessions(measure, config, {line: releases for line, releases in wanted.items() if releases}, lines)
     return [replace(work, again=True) for work in sessions]
@@ -147,11 +147,11 @@ def pick_named(measure: Measure, config: str, known: Iterable[Release], versions
 
 def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: int) -> tuple[Release, ...]:
     """Those without enough blocks, each once."""
-    return in_order({r.version: r for r in releases if measured.get(r.version, 0) < blocks}.values())
+    return in_version_order({r.version: r for r in releases if measured.get(r.version, 0) < blocks}.values())
 
 
-def _named(measure: Measure, config: str, known: Sequence[Release], measured: Mapping[str, int]) -> list[Work]:
-    by_version = {release.version: release for release in known}
+def _named(measure: Measure, config: str, releases: Sequence[Release], measured: Mapping[str, int]) -> list[Work]:
+    by_version = {release.version: release for release in releases}
     unknown = [version for version in (*measure.versions, measure.control) if version and version not in by_version]
     if unknown:
         raise BadSettings(
@@ -175,6 +175,6 @@ def _sessions(
         ]
     if not wanted:
         return []
-    everything = in_order(release for releases in wanted.values() for release in releases)
+    everything = in_version_order(release for releases in wanted.values() for release in releases)
     line = next(iter(wanted)) if len(wanted) == 1 else ""
     return [Work(measure, config, line, everything, _control(measure, everything[-1].line, lines))]

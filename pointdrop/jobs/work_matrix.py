@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from pointdrop.jobs.confirm import Suspect, confirmations
-from pointdrop.jobs.measuring import Bench, estimates, named, planned, runnable
-from pointdrop.jobs.nights import SECONDS_A_MINUTE, tonight
-from pointdrop.jobs.picks import Work
+from pointdrop.jobs.measurement import MeasurementSetup, estimates, named_work, planned_work, runnable_releases
+from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, within_budget
+from pointdrop.jobs.release_selection import Work
+from pointdrop.jobs.suspects import Suspect, confirmation_work
 from runners.sessions import Estimate
 from runners.settings import Plan, narrowed
 
@@ -19,8 +19,8 @@ SLACK = 2
 SETUP_MINUTES = 60
 
 
-def listing(
-    bench: Bench, plan: Plan, servers: Iterable[str], dbms: Collection[str]
+def matrix_rows(
+    setup: MeasurementSetup, plan: Plan, servers: Iterable[str], dbms: Collection[str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """What there is to measure tonight, in the order in which it is done; rows with keys `server`, `dbms`, `line`,
     `benchmark`, `lane`, `config`, `releases` and `timeout_minutes`. `line` and `releases` are several with commas.
@@ -31,18 +31,18 @@ def listing(
     rows: list[dict[str, Any]] = []
     later: list[str] = []
     for server in servers:
-        jobs = _jobs(planned(bench, plan, server, dbms))
+        jobs = _jobs(planned_work(setup, plan, server, dbms))
         minutes = [
-            estimated_minutes(
-                bench, plan, server,
-                named(bench, narrowed(plan, job["benchmark"], job["lane"], job["config"]), (job["dbms"],), versions),
-            )
+            estimated_minutes(setup, plan, server, named_work(setup, narrow, (job["dbms"],), versions))
             for job, versions in jobs
-        ]  # fmt: skip
-        begun = tonight([_whole(number, one) for number, one in enumerate(minutes)], plan.budget_minutes)
-        for (job, versions), one, begins in zip(jobs, minutes, begun, strict=True):
+            for narrow in (narrowed(plan, job["benchmark"], job["lane"], job["config"]),)
+        ]
+        begun = within_budget(
+            [_whole(number, job_minutes) for number, job_minutes in enumerate(minutes)], plan.budget_minutes
+        )
+        for (job, versions), job_minutes, begins in zip(jobs, minutes, begun, strict=True):
             if begins:
-                timeout = timeout_minutes(one)
+                timeout = timeout_minutes(job_minutes)
                 rows.append({"server": server, **job, "releases": ",".join(versions), "timeout_minutes": timeout})
             else:
                 later.append(" ".join((server, *job.values())))
@@ -52,9 +52,9 @@ def listing(
 def _jobs(work: Iterable[Work]) -> list[tuple[dict[str, str], list[str]]]:
     """What one job measures, as the first keys of its row, with the versions; in the order of `work`."""
     jobs: dict[tuple[str, ...], dict[str, str]] = {}
-    for one in work:
-        key = (one.measure.dbms, one.line, one.measure.benchmark, one.measure.lane, one.config)
-        jobs.setdefault(key, {}).update({release.version: release.line for release in one.candidates})
+    for item in work:
+        key = (item.measure.dbms, item.line, item.measure.benchmark, item.measure.lane, item.config)
+        jobs.setdefault(key, {}).update({release.version: release.line for release in item.candidates})
     return [
         (
             {
@@ -73,23 +73,23 @@ def _whole(number: int, minutes: float) -> Estimate:
     return Estimate(blocks=1, seconds=seconds, disk_bytes=0, block_seconds=seconds if number else 0.0)
 
 
-def suspect_rows(bench: Bench, plan: Plan, found: Iterable[Suspect]) -> list[dict[str, Any]]:
+def suspect_rows(setup: MeasurementSetup, plan: Plan, suspects: Iterable[Suspect]) -> list[dict[str, Any]]:
     """What to measure again; rows with keys `server`, `dbms`, `suspects` and `timeout_minutes`."""
     by_job: dict[tuple[str, str], list[Suspect]] = {}
-    for suspect in found:
+    for suspect in suspects:
         by_job.setdefault((suspect.server, suspect.dbms), []).append(suspect)
     rows = []
     for (server, dbms), together in by_job.items():
-        work = confirmations(together, plan, {dbms: runnable(bench, dbms)})
-        timeout = timeout_minutes(estimated_minutes(bench, plan, server, work))
-        suspects = ",".join(map(str, together))
-        rows.append({"server": server, "dbms": dbms, "suspects": suspects, "timeout_minutes": timeout})
+        work = confirmation_work(together, plan, {dbms: runnable_releases(setup, dbms)})
+        timeout = timeout_minutes(estimated_minutes(setup, plan, server, work))
+        names = ",".join(map(str, together))
+        rows.append({"server": server, "dbms": dbms, "suspects": names, "timeout_minutes": timeout})
     return rows
 
 
-def estimated_minutes(bench: Bench, plan: Plan, server: str, work: Iterable[Work]) -> float:
+def estimated_minutes(setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work]) -> float:
     """Machine time, without downloads."""
-    return sum(one.seconds for one in estimates(bench, plan, server, work, workers=1)) / SECONDS_A_MINUTE
+    return sum(estimate.seconds for estimate in estimates(setup, plan, server, work, workers=1)) / SECONDS_A_MINUTE
 
 
 def timeout_minutes(minutes: float) -> int:

@@ -81,10 +81,10 @@ def run_command(
     from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs.compare import Comparing, compare_sides
+    from pointdrop.jobs.compare import ComparisonSetup, compare_sides
     from pointdrop.jobs.compare_views import markdown
-    from pointdrop.jobs.patches import FULL_SHA, result_of, shown
-    from pointdrop.jobs.sides import Side
+    from pointdrop.jobs.comparison_sides import Side
+    from pointdrop.jobs.patches import FULL_SHA, patch_result, public_report
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.releases.forks import merge_base as branched_off
@@ -107,7 +107,7 @@ def run_command(
             built = catalogue.build_commit(dbms, sha, repository=repository or None, sandbox=True)
             sides.append((Side(dbms, "git", sha, None, "default"), built))
         report = compare_sides(
-            Comparing(
+            ComparisonSetup(
                 base=sides[0],
                 candidate=sides[1],
                 server=load_server(server, configs),
@@ -124,12 +124,12 @@ def run_command(
                 on_event=reporter.on_event,
             )
         )
-    result = result_of(dbms, base, head, report)
+    result = patch_result(dbms, base, head, report)
     emit(result.model_dump_json(indent=1), out / "result.json")
     typer.echo(f"{report.verdict}: {out / 'result.json'}")
     if summary:
         with summary.open("a", encoding="utf-8") as file:
-            file.write(markdown(shown(result)))
+            file.write(markdown(public_report(result)))
     if github_output:
         with github_output.open("a", encoding="utf-8") as file:
             file.write(f"result={out / 'result.json'}\nverdict={report.verdict}\n")
@@ -168,7 +168,7 @@ def publish_command(
     reason = ""
     if untrusted.exists() or outcome == "success":
         try:
-            report = patches.shown(patches.read_result(untrusted, head))
+            report = patches.public_report(patches.read_result(untrusted, head))
         except patches.BadResult as error:
             problem, reason = error, "the measuring machine handed over a result of the wrong form"
     else:

@@ -12,12 +12,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from history.model import Release
-from pointdrop.jobs.picks import Work
+from pointdrop.jobs.release_selection import Work
 from runners.errors import RunnersError
 from runners.settings import Measure, Plan
 
 
-class Begun(BaseModel):
+class SessionRecord(BaseModel):
     """A session as it was begun; what is needed to go on with it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,13 +38,13 @@ class Begun(BaseModel):
         return Work(self.measure, self.config, self.line, self.candidates, self.control, self.again)
 
 
-def begin(plan: Plan, server: str, work: Work, now: datetime, host: str = "") -> Begun:
+def new_record(plan: Plan, server: str, work: Work, now: datetime, host: str = "") -> SessionRecord:
     """A record for new work. The id says when, where and what; its seed differs from night to night."""
     host = host or socket.gethostname().split(".")[0]
     measure = work.measure
     benchmark = measure.benchmark if measure.benchmark != "sysbench" else ""  # as ids of stored sessions are
     what = "-".join(filter(None, (measure.dbms, work.line, work.config, benchmark, measure.lane)))
-    return Begun(
+    return SessionRecord(
         id=f"{now:%Y%m%dT%H%M%SZ}-{host}-{what}",
         plan=plan.name,
         server=server,
@@ -58,21 +58,21 @@ def begin(plan: Plan, server: str, work: Work, now: datetime, host: str = "") ->
     )
 
 
-def unfinished(state: Path) -> list[Begun]:
+def unfinished_sessions(state: Path) -> list[SessionRecord]:
     """Sessions that were begun here and not ended, oldest first; a record that cannot be read is an error."""
-    found = []
+    records = []
     for path in sorted((state / "sessions").glob("*.json")):
         try:
-            found.append(Begun.model_validate_json(path.read_bytes()))
+            records.append(SessionRecord.model_validate_json(path.read_bytes()))
         except ValidationError as error:
             raise RunnersError(
                 f"{path} is not a session of this version of Pointdrop; move it away to give up that session: "
                 f"{error.errors()[0]['msg']}"
             ) from error
-    return found
+    return records
 
 
-def keep_record(state: Path, begun: Begun) -> Path:
+def write_record(state: Path, begun: SessionRecord) -> Path:
     """Write it down, whole or not at all; whoever ends the session removes the file."""
     path = state / "sessions" / f"{begun.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

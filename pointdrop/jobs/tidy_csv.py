@@ -65,8 +65,8 @@ def read_tidy(lines: Iterable[str]) -> list[TidySeries]:
         raise BadTable(f"line {reader.line_num}: {error}") from error
     except UnicodeDecodeError as error:
         raise BadTable(f"line {reader.line_num + 1}: the table must be UTF-8: {error.reason}") from error
-    for one in series.values():
-        one.points = dict(sorted(one.points.items()))
+    for member in series.values():
+        member.points = dict(sorted(member.points.items()))
     return list(series.values())
 
 
@@ -91,13 +91,13 @@ def _add(series: dict[str, TidySeries], row: dict[str, str], surplus: int, line:
     description = {key: row.get(key, "") for key in DESCRIPTIONS}
     if description["better"] not in BETTER:
         raise BadTable(f"line {line}, column better: must be higher or lower, got {description['better']!r}")
-    one = series.setdefault(name, TidySeries(name, description, {}))
+    member = series.setdefault(name, TidySeries(name, description, {}))
     for key, text in description.items():
-        if text != one.description[key]:
-            before = one.description[key]
+        if text != member.description[key]:
+            before = member.description[key]
             raise BadTable(f"line {line}, column {key}: {text!r}, but {before!r} in earlier rows of series {name}")
     label = row.get("label") or None
-    point = one.points.setdefault(position, TidyPoint(label))
+    point = member.points.setdefault(position, TidyPoint(label))
     if point.label != label:
         raise BadTable(
             f"line {line}, column label: {label!r}, but {point.label!r} in an earlier row of position {position}"

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from history.errors import BadSettings
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
 from pointdrop.cli.main import command_tree
-from pointdrop.jobs.confirm import MOST_SUSPECTS, Suspect, confirmations, suspects, to_be_had, within
-from pointdrop.jobs.requests import answered, result_of
+from pointdrop.jobs.measurement_requests import answered_requests, request_result
+from pointdrop.jobs.suspects import (
+    MOST_SUSPECTS,
+    Suspect,
+    confirmation_work,
+    in_plan,
+    suspects,
+    with_available_releases,
+)
 from runners.settings import Measure, Plan
 
 PLAN = Plan(
@@ -76,7 +83,7 @@ def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> No
         update={"previous": "17.1", "unmeasured": ("17.2",)}
     )
     (suspect,) = suspects([settled])
-    (work,) = confirmations([suspect], PLAN, KNOWN)
+    (work,) = confirmation_work([suspect], PLAN, KNOWN)
     assert [r.version for r in work.candidates] == ["17.1", "17.2", "17.3", "17.4", "17.5"]
     narrowed = settled.model_copy(update={"unmeasured": ()})
     assert suspects([narrowed]) == []
@@ -91,7 +98,7 @@ def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
             finding("provisional", 6, move("insn/o", 1)),
         ]
     )
-    work = confirmations(wanted, PLAN, KNOWN)
+    work = confirmation_work(wanted, PLAN, KNOWN)
     assert [(w.config, w.measure.lane, [r.version for r in w.candidates], w.measure.blocks) for w in work] == [
         ("default", "time", ["17.1", "17.2", "17.3"], 4),
         ("lz4", "time", ["17.2", "17.3"], 4),
@@ -111,7 +118,7 @@ def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
 )
 def test_a_suspect_that_cannot_be_measured_is_refused_with_a_reason(text: str, message: str) -> None:
     with pytest.raises(BadSettings, match=message):
-        confirmations([Suspect.parse(text)], PLAN, KNOWN)
+        confirmation_work([Suspect.parse(text)], PLAN, KNOWN)
 
 
 def test_what_a_plan_cannot_measure_takes_no_place_and_stops_no_night() -> None:
@@ -122,10 +129,10 @@ def test_what_a_plan_cannot_measure_takes_no_place_and_stops_no_night() -> None:
     other_plan = finding("provisional", 4, move("qps", -40, config="of-another-plan"))
     gone = finding("provisional", 9, move("qps", -30))  # 17.9 is not to be had any more
     real = finding("provisional", 5, move("qps", -3))
-    found, lost = to_be_had(within(suspects([*published, other_plan, gone, real]), PLAN), KNOWN)
+    found, lost = with_available_releases(in_plan(suspects([*published, other_plan, gone, real]), PLAN), KNOWN)
     assert [str(one) for one in found] == ["small/postgres/default/sysbench/time/17.4..17.5"]
     assert [sentence.split(":")[0] for sentence in lost] == ["small/postgres/default/sysbench/time/17.8..17.9"]
-    assert len(confirmations(found, PLAN, KNOWN)) == 1
+    assert len(confirmation_work(found, PLAN, KNOWN)) == 1
 
 
 def measured(key: SeriesKey, **blocks: str) -> Series:
@@ -151,7 +158,7 @@ def test_a_request_is_answered_by_a_session_of_both_sides_that_began_after_it() 
     ]
 
     def done(*series: Series) -> list[str]:
-        return [request.key for request in answered(asked, found, series, started)]
+        return [request.key for request in answered_requests(asked, found, series, started)]
 
     assert done() == ["nobody"], "what is no finding any more has nothing to measure"
     assert done(measured(here.key, r1="a", r2="a")) == ["nobody"], "measured before it was asked"
@@ -165,11 +172,11 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     counted = move("insn/o", 45.0)
     one = finding("confirmed", 2, move("qps", -38.0), counted).model_copy(update={"evidence": evidence})
     sources = {"postgres": "https://example.org/compare/TAG_{previous_}...TAG_{release_}"}
-    assert result_of("rerun-requested", [one], sources) == {
+    assert request_result("rerun-requested", [one], sources) == {
         "text": f"Both sides were measured again in one session: confirmed. {evidence[1]}"
     }
-    assert "command" not in result_of("bisect-requested", [one], {})
-    told = result_of("bisect-requested", [one], sources)
+    assert "command" not in request_result("bisect-requested", [one], {})
+    told = request_result("bisect-requested", [one], sources)
     assert "The change came after 17.1, with 17.2. No release lies between them" in told["text"]
     program, verb, *words = shlex.split(told["command"])
     command = command_tree().get_command(None, verb)  # type: ignore[attr-defined]
@@ -177,9 +184,9 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     assert program == "pointdrop" and (asked["good"], asked["bad"]) == ("TAG_17_1", "TAG_17_2")
     assert (asked["metric"], asked["test"], asked["dbms"]) == ("insn/o", counted.key.test, "postgres")
     wide = one.model_copy(update={"unmeasured": ("17.1.1", "17.1.2")})
-    told = result_of("bisect-requested", [wide], sources)
+    told = request_result("bisect-requested", [wide], sources)
     assert "after 17.1, with one of 17.1.1, 17.1.2 or 17.2." in told["text"] and "command" not in told
-    assert "nothing left to measure" in result_of("bisect-requested", [], sources)["text"]
+    assert "nothing left to measure" in request_result("bisect-requested", [], sources)["text"]
 
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)

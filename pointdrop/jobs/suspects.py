@@ -16,7 +16,7 @@ from history.errors import BadSettings
 from history.keys import issue_key
 from history.model import Finding, Lane, Move, Release
 from history.versions import version_key
-from pointdrop.jobs.picks import Work, in_order, spread
+from pointdrop.jobs.release_selection import Work, in_version_order, spread
 from runners.settings.plans import Measure, Plan
 
 #: Counted in the instructions lane; every other metric is measured in the time lane.
@@ -57,13 +57,13 @@ class Suspect:
         >>> Suspect.parse("small/postgres/default/sysbench/time/17.4..17.5").release
         '17.5'
         """
-        found = _TEXT.fullmatch(text.strip())
-        if not found:
+        match = _TEXT.fullmatch(text.strip())
+        if not match:
             raise BadSettings(
                 f"{text!r} is no suspect; the form is SERVER/DBMS/CONFIG/BENCHMARK/LANE/PREVIOUS..RELEASE, as in "
                 "small/postgres/default/sysbench/time/17.4..17.5"
             )
-        return cls(**found.groupdict())
+        return cls(**match.groupdict())
 
 
 def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list[Suspect]:
@@ -77,7 +77,7 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list
     for finding in findings:
         if finding.kind == "environment":
             continue
-        wanted = not asked.isdisjoint(keys_of(finding))
+        wanted = not asked.isdisjoint(finding_keys(finding))
         counted = {_place(move) for move in finding.moves if lane_of(move) == "instructions"}
         for move in finding.moves:
             lane = lane_of(move)
@@ -98,26 +98,26 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list
     return sorted(size, key=lambda suspect: (-size[suspect], suspect))
 
 
-def within(wanted: Iterable[Suspect], plan: Plan) -> list[Suspect]:
+def in_plan(wanted: Iterable[Suspect], plan: Plan) -> list[Suspect]:
     """Those that `plan` measures, in order: a history holds besides what other plans measured and others published."""
-    return [one for one in wanted if one.server in plan.servers and _of_plan(one, plan)]
+    return [suspect for suspect in wanted if suspect.server in plan.servers and _of_plan(suspect, plan)]
 
 
-def to_be_had(
-    wanted: Iterable[Suspect], known: Mapping[str, Iterable[Release]], most: int = MOST_SUSPECTS
+def with_available_releases(
+    wanted: Iterable[Suspect], releases: Mapping[str, Iterable[Release]], most: int = MOST_SUSPECTS
 ) -> tuple[list[Suspect], list[str]]:
     """The first `most` of those whose two releases are known, and a sentence about each that has not both."""
-    versions = {dbms: {release.version for release in releases} for dbms, releases in known.items()}
-    found, lost = [], []
-    for one in wanted:
-        if {one.previous, one.release} <= versions.get(one.dbms, set()):
-            found.append(one)
+    versions = {dbms: {release.version for release in of_dbms} for dbms, of_dbms in releases.items()}
+    available, lost = [], []
+    for suspect in wanted:
+        if {suspect.previous, suspect.release} <= versions.get(suspect.dbms, set()):
+            available.append(suspect)
         else:
-            lost.append(f"{one}: one of the two can no longer be had, so it is not measured again")
-    return found[:most], lost
+            lost.append(f"{suspect}: one of the two can no longer be had, so it is not measured again")
+    return available[:most], lost
 
 
-def keys_of(finding: Finding) -> set[str]:
+def finding_keys(finding: Finding) -> set[str]:
     """What people may call a finding: its own key, or that of its issue."""
     return {finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)}
 
@@ -131,22 +131,22 @@ def _place(move: Move) -> tuple[str, str, str]:
     return move.key.server, move.key.config, move.key.benchmark
 
 
-def confirmations(wanted: Iterable[Suspect], plan: Plan, known: Mapping[str, Iterable[Release]]) -> list[Work]:
+def confirmation_work(wanted: Iterable[Suspect], plan: Plan, releases: Mapping[str, Iterable[Release]]) -> list[Work]:
     """Sessions for the suspects, measured as `plan` measures that DBMS in that lane; suspects of one server, config and
     lane share a session, so that a release that stands at two boundaries is measured once.
 
-    `known` are releases by DBMS. Raises BadSettings for a suspect that the plan or the releases do not know.
+    `releases` are releases by DBMS. Raises BadSettings for a suspect that the plan or the releases do not know.
     """
     sessions: dict[tuple[str, ...], list[Suspect]] = {}
     for suspect in wanted:
         place = (suspect.server, suspect.dbms, suspect.config, suspect.benchmark, suspect.lane)
         sessions.setdefault(place, []).append(suspect)
-    return [_session(together, plan, known) for together in sessions.values()]
+    return [_session(together, plan, releases) for together in sessions.values()]
 
 
-def _session(together: Sequence[Suspect], plan: Plan, known: Mapping[str, Iterable[Release]]) -> Work:
+def _session(together: Sequence[Suspect], plan: Plan, by_dbms: Mapping[str, Iterable[Release]]) -> Work:
     first = together[0]
-    by_version = {release.version: release for release in known.get(first.dbms, ())}
+    by_version = {release.version: release for release in by_dbms.get(first.dbms, ())}
     versions = dict.fromkeys(version for suspect in together for version in (suspect.previous, suspect.release))
     unknown = [version for version in versions if version not in by_version]
     if unknown:
@@ -155,19 +155,19 @@ def _session(together: Sequence[Suspect], plan: Plan, known: Mapping[str, Iterab
     chosen = {version: by_version[version] for version in versions}
     if first.lane == "instructions":
         chosen |= {r.version: r for suspect in together for r in _between(suspect, by_version)}
-    releases = in_order(chosen.values())
+    releases = in_version_order(chosen.values())
     return Work(measure, first.config, "", releases, releases[0], again=True)
 
 
-def _between(suspect: Suspect, known: Mapping[str, Release]) -> list[Release]:
+def _between(suspect: Suspect, by_version: Mapping[str, Release]) -> list[Release]:
     """Releases of the suspect's line between its two sides, spread when there are many; none between two lines."""
-    before, after = known[suspect.previous], known[suspect.release]
+    before, after = by_version[suspect.previous], by_version[suspect.release]
     if before.line != after.line:
         return []
     low, high = (version_key(suspect.dbms, side.version) for side in (before, after))
     inside = [
         release
-        for release in in_order(known.values())
+        for release in in_version_order(by_version.values())
         if release.line == after.line and low < version_key(suspect.dbms, release.version) < high
     ]
     return spread(inside, MOST_BETWEEN)

@@ -52,14 +52,14 @@ def parse_side(text: str, config: str = "default") -> Side:
     >>> str(parse_side("mysql@8.0.30"))
     'mysql@8.0.30'
     """
-    found = _SIDE.fullmatch(text)
-    if not found:
+    match = _SIDE.fullmatch(text)
+    if not match:
         raise BadSettings(f"{text!r} names nothing to compare; the forms are {FORMS}")
-    kind: Kind = found["kind"] or "release"  # type: ignore[assignment]
-    patch = Path(found["patch"]) if found["patch"] else None
+    kind: Kind = match["kind"] or "release"  # type: ignore[assignment]
+    patch = Path(match["patch"]) if match["patch"] else None
     if patch and kind not in ("git", "tree"):
         raise BadSettings(f"{text!r}: a patch needs a source to build, so git: or tree:")
-    return Side(found["dbms"], kind, found["what"], patch, found["config"] or config)
+    return Side(match["dbms"], kind, match["what"], patch, match["config"] or config)
 
 
 def resolve(side: Side, catalogue: Catalogue, sandbox: bool = False) -> Installed:

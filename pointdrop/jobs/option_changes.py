@@ -27,10 +27,10 @@ class OptionChanges:
     """Set on one side only, as an option is that one of the releases does not have."""
 
 
-def parsed(text: str) -> dict[str, str]:
+def parse_options(text: str) -> dict[str, str]:
     """The options of an option file, `postgresql.conf` or `my.cnf`; a bare flag has an empty value.
 
-    >>> parsed("# a comment\\n[mysqld]\\nsync_binlog = 0\\nskip-log-bin\\n")
+    >>> parse_options("# a comment\\n[mysqld]\\nsync_binlog = 0\\nskip-log-bin\\n")
     {'sync_binlog': '0', 'skip_log_bin': ''}
     """
     options = {}
@@ -41,10 +41,10 @@ def parsed(text: str) -> dict[str, str]:
     return options
 
 
-def compared(before: Options, after: Options) -> tuple[list[str], list[str]]:
+def compare_options(before: Options, after: Options) -> tuple[list[str], list[str]]:
     """Options with two values, and options that one side has.
 
-    >>> compared({"jit": "on", "old": "1"}, {"jit": "off", "new": "2"})
+    >>> compare_options({"jit": "on", "old": "1"}, {"jit": "off", "new": "2"})
     (['jit was on, is off'], ['new = 2 is set after only', 'old = 1 is set before only'])
     """
     both = sorted(before.keys() & after.keys())
@@ -59,8 +59,8 @@ def option_changes(finding: Finding, store: Store) -> OptionChanges:
     """What differs between the options of the newest runs of the two sides, over everything that moved."""
     changed, one_sided = set(), set()
     for before, after in _sides(finding, store):
-        values, alone = compared(parsed(before.options), parsed(after.options))
-        by_hand = set(edited(before, after, store))
+        values, alone = compare_options(parse_options(before.options), parse_options(after.options))
+        by_hand = set(edited_options(before, after, store))
         changed |= {*values, *by_hand}
         one_sided |= {*alone} - by_hand
     return OptionChanges(tuple(sorted(changed)), tuple(sorted(one_sided)))
@@ -70,31 +70,31 @@ def _sides(finding: Finding, store: Store) -> Iterator[tuple[Run, Run]]:
     """The newest run of either side, for every server, config, benchmark and lane that moved."""
     places = sorted({(m.key.server, m.key.config, m.key.benchmark, _lane(m.key.metric)) for m in finding.moves})
     for server, config, benchmark, lane in places:
-        found = [
+        runs_of_sides = [
             store.runs(dbms=finding.dbms, version=version, server=server, config=config, benchmark=benchmark, lane=lane)
             for version in (finding.previous, finding.release)
         ]
-        known = [[run for run in runs if run.options] for runs in found]
-        if all(known):
-            yield known[0][-1], known[1][-1]
+        with_options = [[run for run in runs if run.options] for runs in runs_of_sides]
+        if all(with_options):
+            yield with_options[0][-1], with_options[1][-1]
 
 
 def _lane(metric: str) -> Lane:
     return "instructions" if resource_of(metric) == "instructions" else "time"
 
 
-def edited(before: Run, after: Run, store: Store) -> Iterator[str]:
+def edited_options(before: Run, after: Run, store: Store) -> Iterator[str]:
     """What differs in the options of a release that the sessions of both sides measured."""
     if before.session_id == after.session_id:
         return
     left, right = (
         {
-            run.release.version: parsed(run.options)
-            for run in store.runs(one.session_id, config=one.config, benchmark=one.benchmark, lane=one.lane)
+            run.release.version: parse_options(run.options)
+            for run in store.runs(side.session_id, config=side.config, benchmark=side.benchmark, lane=side.lane)
             if run.options
         }
-        for one in (before, after)
+        for side in (before, after)
     )
     for version in sorted(left.keys() & right.keys()):
-        values, alone = compared(left[version], right[version])
+        values, alone = compare_options(left[version], right[version])
         yield from (*values, *alone)

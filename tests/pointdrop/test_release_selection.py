@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from history.errors import BadSettings
 from history.model import Release
 from history.versions import line_of, version_key
-from pointdrop.jobs.picks import Work, by_line, pick, spread
+from pointdrop.jobs.release_selection import Work, pick, releases_by_line, spread
 from runners.settings.plans import Backfill, Measure
 
 KNOWN = [
@@ -67,7 +67,7 @@ def test_names_that_are_not_known_say_what_to_run(values: dict[str, object]) -> 
 
 
 def test_prereleases_and_foreign_lines_are_never_picked_by_themselves() -> None:
-    assert list(by_line(releases(KNOWN))) == ["10", "15", "16", "17", "18"]
+    assert list(releases_by_line(releases(KNOWN))) == ["10", "15", "16", "17", "18"]
     assert pick(measure(newest_lines=3), "default", [], {}) == []
 
 

@@ -1,6 +1,6 @@
 """Runs what a plan wants on this machine: picks releases, fetches and verifies them, measures, appends, resumes.
 
-What a job that was killed had begun (`begun.py`) is finished by the next job before anything new is begun.
+What a job that was killed had begun (`session_records.py`) is finished by the next job before anything new is begun.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from history.errors import StoreUnavailable
 from history.model import Block, Phase, Reading, Release, Run, Session
 from history.store import Store
-from pointdrop.jobs.begun import Begun, begin, keep_record, unfinished
 from pointdrop.jobs.kept import bring_in
-from pointdrop.jobs.nights import SECONDS_A_MINUTE, begins, in_turn, left_out
-from pointdrop.jobs.picks import Work, pick, pick_named
+from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text
+from pointdrop.jobs.release_selection import Work, pick, select_named
+from pointdrop.jobs.session_records import SessionRecord, new_record, unfinished_sessions, write_record
 from runners.canary import Canary, Quarantine
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
@@ -66,7 +66,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Bench:
+class MeasurementSetup:
     """Where a job measures and what it writes to."""
 
     configs: Path
@@ -86,7 +86,7 @@ class Bench:
         return Canary(self.state, lock=HOST_LOCK)
 
 
-def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
+def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
     """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
 
     The sources are asked what there is.
@@ -95,23 +95,23 @@ def planned(bench: Bench, plan: Plan, server: str, dbms: Collection[str] = ()) -
     asked: set[str] = set()
     for measure in _measures(plan, dbms):
         if measure.dbms not in asked:
-            bench.catalogue.discover(measure.dbms)
-            _pin_known(bench, measure.dbms)
+            setup.catalogue.discover(measure.dbms)
+            _pin_known(setup, measure.dbms)
             asked.add(measure.dbms)
         for config in measure.configs:
-            measured = bench.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
-            work += pick(measure, config, runnable(bench, measure.dbms), measured)
-    return in_turn(work)
+            measured = setup.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
+            work += pick(measure, config, runnable_releases(setup, measure.dbms), measured)
+    return in_night_order(work)
 
 
-def named(bench: Bench, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
+def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
     """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
-    return in_turn(
+    return in_night_order(
         [
             work
             for measure in _measures(plan, dbms)
             for config in measure.configs
-            for work in pick_named(measure, config, runnable(bench, measure.dbms), versions)
+            for work in select_named(measure, config, runnable_releases(setup, measure.dbms), versions)
         ]
     )
 
@@ -120,29 +120,29 @@ def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
     return [measure for measure in plan.measure if not dbms or measure.dbms in dbms]
 
 
-def _pin_known(bench: Bench, dbms: str) -> None:
+def _pin_known(setup: MeasurementSetup, dbms: str) -> None:
     """Write the manifest's pins into the history, so that findings can name releases nobody measured."""
-    held = {release.version for release in bench.store.releases(dbms)}
-    for known in bench.catalogue.list(dbms):
-        if known.state == "pinned" and known.release.digest and known.release.version not in held:
-            bench.store.pin_release(known.release)
+    held = {release.version for release in setup.store.releases(dbms)}
+    for state in setup.catalogue.list(dbms):
+        if state.state == "pinned" and state.release.digest and state.release.version not in held:
+            setup.store.pin_release(state.release)
 
 
-def runnable(bench: Bench, dbms: str) -> list[Release]:
+def runnable_releases(setup: MeasurementSetup, dbms: str) -> list[Release]:
     """Releases that may be measured, in version order, as last discovered."""
-    return [known.release for known in bench.catalogue.list(dbms) if known.state in ("pinned", "new")]
+    return [state.release for state in setup.catalogue.list(dbms) if state.state in ("pinned", "new")]
 
 
-def session_of(bench: Bench, begun: Begun) -> SessionPlan:
+def session_of(setup: MeasurementSetup, begun: SessionRecord) -> SessionPlan:
     """The blocks of a session; the same for the same record and configuration."""
-    benchmark = load_benchmark(begun.measure.benchmark, bench.configs)
+    benchmark = load_benchmark(begun.measure.benchmark, setup.configs)
     return plan_session(
         session_id=begun.id,
         plan=begun.plan,
-        server=load_server(begun.server, bench.configs),
+        server=load_server(begun.server, setup.configs),
         benchmark=benchmark,
         tests=benchmark.select(begun.measure.tests),
-        profile=load_profile(begun.measure.profile, bench.configs),
+        profile=load_profile(begun.measure.profile, setup.configs),
         releases=begun.work.releases,
         control=begun.control,
         configs=(begun.config,),
@@ -152,19 +152,19 @@ def session_of(bench: Bench, begun: Begun) -> SessionPlan:
     )
 
 
-def estimates(bench: Bench, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
+def estimates(setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
     """Machine time of each piece of work, without downloads."""
     now = datetime.now(UTC)
-    return [estimate(session_of(bench, begin(plan, server, item, now)), workers=workers) for item in work]
+    return [estimate(session_of(setup, new_record(plan, server, item, now)), workers=workers) for item in work]
 
 
-def left_of(bench: Bench, begun: Begun, workers: int) -> Estimate:
+def remaining_estimate(setup: MeasurementSetup, begun: SessionRecord, workers: int) -> Estimate:
     """What the session still takes."""
-    return estimate(session_of(bench, begun), bench.store.block_ids(begun.id), workers)
+    return estimate(session_of(setup, begun), setup.store.block_ids(begun.id), workers)
 
 
 def measure_all(
-    bench: Bench, plan: Plan, server: str, work: Sequence[Work], *, budget_minutes: float | None = None
+    setup: MeasurementSetup, plan: Plan, server: str, work: Sequence[Work], *, budget_minutes: float | None = None
 ) -> Measured:
     """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
 
@@ -172,7 +172,7 @@ def measure_all(
     `incomplete`; the rest is measured.
     """
     later: list[Work] = []
-    measured = Measured(incomplete=bring_in(bench.store, bench.state, bench.say))
+    measured = Measured(incomplete=bring_in(setup.store, setup.state, setup.say))
     started = time.monotonic()
 
     def left() -> float | None:
@@ -180,70 +180,70 @@ def measure_all(
             return None
         return budget_minutes * SECONDS_A_MINUTE - (time.monotonic() - started)
 
-    for begun in unfinished(bench.state):
-        bench.say(f"resuming the session {begun.id}")
-        _run(bench, begun, measured, left())
+    for begun in unfinished_sessions(setup.state):
+        setup.say(f"resuming the session {begun.id}")
+        _run(setup, begun, measured, left())
     for item in work:
-        candidates = _still_wanted(bench, item, server)
+        candidates = _still_wanted(setup, item, server)
         if not candidates:
             continue
-        (wanted,) = estimates(bench, plan, server, [item], os.cpu_count() or 1)
-        if not begins(wanted, left()):
+        (wanted,) = estimates(setup, plan, server, [item], os.cpu_count() or 1)
+        if not fits(wanted, left()):
             later.append(item)
             continue
-        fetched = _fetch(bench, (*candidates, item.control), measured)
+        fetched = _fetch(setup, (*candidates, item.control), measured)
         if item.control.version not in fetched:
             continue
         ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
         if not ready:
             continue
-        if not begins(wanted, left()):  # fetching took what was left
+        if not fits(wanted, left()):  # fetching took what was left
             later.append(item)
             continue
         item = Work(item.measure, item.config, item.line, ready, fetched[item.control.version], item.again)
-        _run(bench, begin(plan, server, item, datetime.now(UTC)), measured, left())
+        _run(setup, new_record(plan, server, item, datetime.now(UTC)), measured, left())
     if later and budget_minutes is not None:
-        measured.incomplete.append(left_out(later, budget_minutes))
+        measured.incomplete.append(postponed_text(later, budget_minutes))
     return measured
 
 
-def _still_wanted(bench: Bench, work: Work, server: str) -> list[Release]:
+def _still_wanted(setup: MeasurementSetup, work: Work, server: str) -> list[Release]:
     """Candidates that the sessions resumed just now have not given enough blocks; a confirmation wants all of its."""
     if work.again:
         return list(work.candidates)
     measure = work.measure
-    measured = bench.store.measured(measure.dbms, work.config, measure.benchmark, measure.lane, server)
+    measured = setup.store.measured(measure.dbms, work.config, measure.benchmark, measure.lane, server)
     return [release for release in work.candidates if measured.get(release.version, 0) < measure.blocks]
 
 
-def _fetch(bench: Bench, releases: Iterable[Release], measured: Measured) -> dict[str, Release]:
+def _fetch(setup: MeasurementSetup, releases: Iterable[Release], measured: Measured) -> dict[str, Release]:
     """Releases by version, verified and unpacked, their pins in the history."""
     fetched: dict[str, Release] = {}
     for release in releases:
         if release.version in fetched:
             continue
         try:
-            fetched[release.version] = bench.catalogue.fetch(release.dbms, release.version).release
+            fetched[release.version] = setup.catalogue.fetch(release.dbms, release.version).release
         except ReleaseError as error:
             measured.incomplete.append(str(error))
             continue
-        bench.store.pin_release(fetched[release.version])
+        setup.store.pin_release(fetched[release.version])
     return fetched
 
 
-def _check(bench: Bench, phase: Phase, begun: Begun, measured: Measured) -> Quarantine | None:
+def _check(setup: MeasurementSetup, phase: Phase, begun: SessionRecord, measured: Measured) -> Quarantine | None:
     """Whether the host is sick; what it took goes into the history.
 
     When that cannot take it, nothing is measured that it could not take either; but a session that is stored is not
     lost for want of the readings after it.
     """
-    checked = bench.canary.check(phase, begun.id)
-    if bench.keep_reading:
+    checked = setup.canary.check(phase, begun.id)
+    if setup.keep_reading:
         for reading in checked.readings:
-            bench.keep_reading(reading)
+            setup.keep_reading(reading)
     try:
         for reading in checked.readings:
-            bench.store.append_reading(reading)
+            setup.store.append_reading(reading)
     except StoreUnavailable as error:
         if phase == "before":
             raise
@@ -251,38 +251,38 @@ def _check(bench: Bench, phase: Phase, begun: Begun, measured: Measured) -> Quar
     return checked.quarantine
 
 
-def _run(bench: Bench, begun: Begun, measured: Measured, budget_s: float | None) -> None:
-    plan = session_of(bench, begun)
+def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budget_s: float | None) -> None:
+    plan = session_of(setup, begun)
     watched = plan.lane == "time" and plan.server.canary
-    if watched and (sick := _check(bench, "before", begun, measured)):
+    if watched and (sick := _check(setup, "before", begun, measured)):
         measured.incomplete.append(f"{begun.id}: {sick}")
         return
-    record = keep_record(bench.state, begun)
-    finished = bench.store.block_ids(begun.id)
-    stored = next((s for s in bench.store.sessions() if s.id == begun.id), None)
+    record = write_record(setup.state, begun)
+    finished = setup.store.block_ids(begun.id)
+    stored = next((s for s in setup.store.sessions() if s.id == begun.id), None)
 
     def sink(session: Session, run: Run, block: Block) -> None:
-        bench.store.append_session(session)
-        bench.store.append_run(run)
-        bench.store.append_block(block)
-        if bench.sink:
-            bench.sink(session, run, block)
+        setup.store.append_session(session)
+        setup.store.append_run(run)
+        setup.store.append_block(block)
+        if setup.sink:
+            setup.sink(session, run, block)
         if block.status == "ok":
             measured.releases[run.release.name] = None
 
     outcome = run_session(
         plan,
-        bench.catalogue,
+        setup.catalogue,
         sink,
-        configs=bench.configs,
-        state=bench.state,
+        configs=setup.configs,
+        state=setup.state,
         finished=finished,
         session=stored,
-        on_event=bench.on_event,
+        on_event=setup.on_event,
         budget_s=budget_s,
     )
     measured.add(outcome, begun.work)
     if not outcome.stopped:
         record.unlink()
-    if watched and (sick := _check(bench, "after", begun, measured)):
+    if watched and (sick := _check(setup, "after", begun, measured)):
         measured.incomplete.append(f"{begun.id} was measured, but {sick}")
