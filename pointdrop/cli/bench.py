@@ -141,7 +141,7 @@ def _work(
         setup.catalogue.discover(name)
     if releases:
         return named_work(setup, plan, dbms, releases)
-    return confirmation_work(chosen, plan, {name: runnable_releases(setup, name) for name in wanted})
+    return confirmation_work(chosen, plan, {name: runnable_releases(setup.catalogue, name) for name in wanted})
 
 
 def _measure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,14 +60,13 @@ def bisect(
     from pointdrop.jobs.bisect import (
         BisectionSetup,
         commit_candidates,
-        commit_getter,
         load_bisection,
         new_bisection,
         release_candidates,
-        release_getter,
         run_bisection,
         state_path,
     )
+    from pointdrop.jobs.measurement import runnable_releases
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
@@ -79,12 +79,11 @@ def bisect(
         catalogue = Catalogue(configs, state, offline=offline)
         if repository:
             candidates = commit_candidates(repository, good, bad)
-            get = commit_getter(catalogue, dbms, repository, sandbox)
+            get = partial(catalogue.build_commit, dbms, repository=repository, sandbox=sandbox)
         else:
             catalogue.discover(dbms)
-            releases = [state.release for state in catalogue.list(dbms) if state.state in ("pinned", "new")]
-            candidates = release_candidates(releases, good, bad)
-            get = release_getter(catalogue, dbms)
+            candidates = release_candidates(runnable_releases(catalogue, dbms), good, bad)
+            get = partial(catalogue.fetch, dbms)
         setup = BisectionSetup(
             get=get,
             server=load_server(server, configs),

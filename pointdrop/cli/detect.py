@@ -121,7 +121,9 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
     asked = sorted({suspect.dbms for suspect in candidates})
     for dbms in asked:
         setup.catalogue.discover(dbms)
-    available, lost = with_available_releases(candidates, {dbms: runnable_releases(setup, dbms) for dbms in asked})
+    available, lost = with_available_releases(
+        candidates, {dbms: runnable_releases(setup.catalogue, dbms) for dbms in asked}
+    )
     for sentence in lost:
         typer.echo(sentence, err=True)
     rows = suspect_rows(setup, wanted, available)

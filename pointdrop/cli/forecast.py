@@ -26,14 +26,11 @@ def forecast(
     cores = os.cpu_count() or 1
     begun = unfinished_sessions(setup.state)
     first = [remaining_estimate(setup, record, cores) for record in begun]
-    work = without_pending(work, [record.work for record in begun if record.server == server])
+    work = without_pending(work, [record for record in begun if record.server == server])
     estimates_of_work = estimates(setup, plan, server, work, cores)
     fits = within_budget(estimates_of_work, budget_minutes, before_s=sum(estimate.seconds for estimate in first))
     return [
-        *(
-            _row(record.work, estimate, resumed=True, tonight=True)
-            for record, estimate in zip(begun, first, strict=True)
-        ),
+        *(_row(record, estimate, resumed=True, tonight=True) for record, estimate in zip(begun, first, strict=True)),
         *(
             _row(item, estimate, resumed=False, tonight=fit)
             for item, estimate, fit in zip(work, estimates_of_work, fits, strict=True)

@@ -22,7 +22,7 @@ from history.model import Block, Release, Run, Session
 from history.versions import version_key
 from pointdrop.jobs.comparison_sides import Shelf
 from pointdrop.jobs.release_selection import releases_by_line
-from runners.releases import Catalogue, Installed, ReleaseError
+from runners.releases import Installed, ReleaseError
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
 
@@ -220,13 +220,3 @@ def _write(path: Path, bisection: Bisection) -> None:
     temporary = path.with_suffix(".new")
     temporary.write_text(bisection.model_dump_json(indent=1))
     temporary.replace(path)
-
-
-def release_getter(catalogue: Catalogue, dbms: str) -> Callable[[str], Installed]:
-    """Candidates are versions."""
-    return lambda version: catalogue.fetch(dbms, version)
-
-
-def commit_getter(catalogue: Catalogue, dbms: str, repository: str, sandbox: bool) -> Callable[[str], Installed]:
-    """Candidates are commits of `repository`, built here."""
-    return lambda commit: catalogue.build_commit(dbms, commit, repository=repository, sandbox=sandbox)

@@ -15,13 +15,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from detector.commits import Analysis, analyse, answer
+from detector.commits import Analysis, Changepoint, analyse, answer
 from detector.errors import InvalidSeries
 from detector.moves import q_values
 from detector.pooled import PooledChange, pooled_changes
 from detector.releases.matrix import release_changes
 from detector.settings import DetectorSettings
-from history.model import Better, BlockValue, Point, Series, SeriesKey
+from history.model import Better, BlockValue, Move, Point, Series, SeriesKey
 from pointdrop.jobs.tidy_csv import TidyPoint, TidySeries
 
 #: More positions than this are no releases.
@@ -92,20 +92,13 @@ def _commit_rows(analyses: list[tuple[TidySeries, Analysis]]) -> Iterator[Row]:
     for series, analysis in analyses:
         positions = list(series.points)
         for change in analysis.changepoints:
-            yield {
-                "series_id": series.id,
-                "position": positions[change.index],
-                "label": series.labels[change.index],
-                "previous": series.labels[change.index - 1],
-                "direction": _direction(series, change.after - change.before),
-                "change_pct": round(change.change_pct, 4),
-                "low_pct": round(change.low_pct, 4),
-                "high_pct": round(change.high_pct, 4),
-                "probability": change.probability,
-                "q_value": round(next(quality), 6),
-                "tier": change.tier,
-                "warnings": [*analysis.warnings, *change.warnings],
-            }
+            yield _row(
+                series, change, positions[change.index], series.labels[change.index], series.labels[change.index - 1],
+                probability=change.probability,
+                q_value=round(next(quality), 6),
+                tier=change.tier,
+                warnings=[*analysis.warnings, *change.warnings],
+            )  # fmt: skip
 
 
 def _pooled(members: list[TidySeries]) -> Iterator[Row]:
@@ -160,19 +153,34 @@ def _series(series: TidySeries, key: SeriesKey, positions: list[int]) -> Series:
 def _release_row(series: TidySeries, change: PooledChange, position: int) -> Row:
     move = change.move
     newest = position == max(series.points)
+    return _row(
+        series, move, position, change.release, change.previous,
+        probability=round(move.probability, 4),
+        q_value=None if move.q_value is None else round(move.q_value, 6),
+        tier="provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
+        warnings=list(move.warnings),
+    )  # fmt: skip
+
+
+def _row(
+    series: TidySeries,
+    change: Changepoint | Move,
+    position: int,
+    label: str | None,
+    previous: str | None,
+    **judged: Any,
+) -> Row:
+    """One changepoint; `judged` are probability, q_value, tier and warnings."""
     return {
         "series_id": series.id,
         "position": position,
-        "label": change.release,
-        "previous": change.previous,
-        "direction": _direction(series, move.after - move.before),
-        "change_pct": round(move.change_pct, 4),
-        "low_pct": round(move.low_pct, 4),
-        "high_pct": round(move.high_pct, 4),
-        "probability": round(move.probability, 4),
-        "q_value": None if move.q_value is None else round(move.q_value, 6),
-        "tier": "provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
-        "warnings": list(move.warnings),
+        "label": label,
+        "previous": previous,
+        "direction": _direction(series, change.after - change.before),
+        "change_pct": round(change.change_pct, 4),
+        "low_pct": round(change.low_pct, 4),
+        "high_pct": round(change.high_pct, 4),
+        **judged,
     }
 
 

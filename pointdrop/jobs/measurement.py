@@ -37,26 +37,11 @@ class Measured:
     failed: int = 0
     incomplete: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    wall_s: float = 0.0
-    measured_s: float = 0.0
 
-    def merge(self, other: Measured) -> None:
-        """Add what another call measured."""
-        self.releases |= other.releases
-        self.done += other.done
-        self.noisy += other.noisy
-        self.failed += other.failed
-        self.incomplete += other.incomplete
-        self.warnings += other.warnings
-        self.wall_s += other.wall_s
-        self.measured_s += other.measured_s
-
-    def add(self, outcome: Outcome, work: Work) -> None:
+    def add(self, outcome: Outcome) -> None:
         self.done += outcome.done
         self.noisy += outcome.noisy
         self.failed += outcome.failed
-        self.wall_s += outcome.wall_s
-        self.measured_s += outcome.measured_s
         self.incomplete += [f"{run}: {why}" for run, why in outcome.skipped.items()]
         self.warnings += outcome.warnings
         if outcome.failed:
@@ -100,7 +85,7 @@ def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collect
             asked.add(measure.dbms)
         for config in measure.configs:
             measured = setup.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
-            work += pick(measure, config, runnable_releases(setup, measure.dbms), measured)
+            work += pick(measure, config, runnable_releases(setup.catalogue, measure.dbms), measured)
     return in_night_order(work)
 
 
@@ -111,7 +96,7 @@ def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versi
             work
             for measure in _measures(plan, dbms)
             for config in measure.configs
-            for work in select_named(measure, config, runnable_releases(setup, measure.dbms), versions)
+            for work in select_named(measure, config, runnable_releases(setup.catalogue, measure.dbms), versions)
         ]
     )
 
@@ -128,9 +113,9 @@ def _pin_known(setup: MeasurementSetup, dbms: str) -> None:
             setup.store.pin_release(state.release)
 
 
-def runnable_releases(setup: MeasurementSetup, dbms: str) -> list[Release]:
+def runnable_releases(catalogue: Catalogue, dbms: str) -> list[Release]:
     """Releases that may be measured, in version order, as last discovered."""
-    return [state.release for state in setup.catalogue.list(dbms) if state.state in ("pinned", "new")]
+    return [state.release for state in catalogue.list(dbms) if state.state in ("pinned", "new")]
 
 
 def session_of(setup: MeasurementSetup, begun: SessionRecord) -> SessionPlan:
@@ -143,7 +128,7 @@ def session_of(setup: MeasurementSetup, begun: SessionRecord) -> SessionPlan:
         benchmark=benchmark,
         tests=benchmark.select(begun.measure.tests),
         profile=load_profile(begun.measure.profile, setup.configs),
-        releases=begun.work.releases,
+        releases=begun.releases,
         control=begun.control,
         configs=(begun.config,),
         blocks=begun.measure.blocks,
@@ -164,15 +149,22 @@ def remaining_estimate(setup: MeasurementSetup, begun: SessionRecord, workers: i
 
 
 def measure_all(
-    setup: MeasurementSetup, plan: Plan, server: str, work: Sequence[Work], *, budget_minutes: float | None = None
+    setup: MeasurementSetup,
+    plan: Plan,
+    server: str,
+    work: Sequence[Work],
+    *,
+    budget_minutes: float | None = None,
+    measured: Measured | None = None,
 ) -> Measured:
     """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
 
     A release that cannot be fetched or verified, and work of which not even a block fits, is left out and named in
-    `incomplete`; the rest is measured.
+    `incomplete`; the rest is measured. It is added to `measured`, what the same job measured before.
     """
     later: list[Work] = []
-    measured = Measured(incomplete=bring_in(setup.store, setup.state, setup.say))
+    measured = measured or Measured()
+    measured.incomplete += bring_in(setup.store, setup.state, setup.say)
     started = time.monotonic()
 
     def left() -> float | None:
@@ -281,7 +273,7 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
         on_event=setup.on_event,
         budget_s=budget_s,
     )
-    measured.add(outcome, begun.work)
+    measured.add(outcome)
     if not outcome.stopped:
         record.unlink()
     if watched and (sick := _check(setup, "after", begun, measured)):

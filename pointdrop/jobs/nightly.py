@@ -104,7 +104,7 @@ def _confirmed(
         for suspect in in_plan(suspects_to_measure(setup.store, findings), night.plan)
         if suspect.server == night.server
     ]
-    releases = {dbms: runnable_releases(setup, dbms) for dbms in {suspect.dbms for suspect in suspects}}
+    releases = {dbms: runnable_releases(setup.catalogue, dbms) for dbms in {suspect.dbms for suspect in suspects}}
     available, lost = with_available_releases(suspects, releases)
     measured.warnings += lost
     work = confirmation_work(available, night.plan, releases)
@@ -115,5 +115,5 @@ def _confirmed(
     )
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
-    measured.merge(measure_all(setup, night.plan, night.server, work, budget_minutes=left))
+    measure_all(setup, night.plan, night.server, work, budget_minutes=left, measured=measured)
     return run_detection(setup.store, detector)

@@ -6,36 +6,31 @@ STATE/sessions/20261121T030412Z-bee-postgres-18-default-time.json
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from history.model import Release
 from pointdrop.jobs.release_selection import Work
 from runners.errors import RunnersError
-from runners.settings import Measure, Plan
+from runners.settings import Plan
 
 
-class SessionRecord(BaseModel):
-    """A session as it was begun; what is needed to go on with it."""
+@dataclass(frozen=True, kw_only=True)
+class SessionRecord(Work):
+    """Work that was begun, with what is needed to go on with it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     id: str
     plan: str
     server: str
-    measure: Measure
-    config: str
-    line: str
-    candidates: tuple[Release, ...]
-    control: Release
-    again: bool = False
     seed: int
 
-    @property
-    def work(self) -> Work:
-        return Work(self.measure, self.config, self.line, self.candidates, self.control, self.again)
+
+_RECORD = TypeAdapter(SessionRecord)
 
 
 def new_record(plan: Plan, server: str, work: Work, now: datetime, host: str = "") -> SessionRecord:
@@ -45,15 +40,10 @@ def new_record(plan: Plan, server: str, work: Work, now: datetime, host: str = "
     benchmark = measure.benchmark if measure.benchmark != "sysbench" else ""  # as ids of stored sessions are
     what = "-".join(filter(None, (measure.dbms, work.line, work.config, benchmark, measure.lane)))
     return SessionRecord(
+        **vars(work),
         id=f"{now:%Y%m%dT%H%M%SZ}-{host}-{what}",
         plan=plan.name,
         server=server,
-        measure=work.measure,
-        config=work.config,
-        line=work.line,
-        candidates=work.candidates,
-        control=work.control,
-        again=work.again,
         seed=plan.seed + int(now.timestamp()) // 86_400,
     )
 
@@ -63,7 +53,7 @@ def unfinished_sessions(state: Path) -> list[SessionRecord]:
     records = []
     for path in sorted((state / "sessions").glob("*.json")):
         try:
-            records.append(SessionRecord.model_validate_json(path.read_bytes()))
+            records.append(_RECORD.validate_json(path.read_bytes()))
         except ValidationError as error:
             raise RunnersError(
                 f"{path} is not a session of this version of Pointdrop; move it away to give up that session: "
@@ -77,6 +67,6 @@ def write_record(state: Path, begun: SessionRecord) -> Path:
     path = state / "sessions" / f"{begun.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
-    temporary.write_text(begun.model_dump_json(indent=1))
+    temporary.write_bytes(_RECORD.dump_json(begun, indent=1))
     temporary.replace(path)
     return path

@@ -80,7 +80,7 @@ def suspect_rows(setup: MeasurementSetup, plan: Plan, suspects: Iterable[Suspect
         by_job.setdefault((suspect.server, suspect.dbms), []).append(suspect)
     rows = []
     for (server, dbms), together in by_job.items():
-        work = confirmation_work(together, plan, {dbms: runnable_releases(setup, dbms)})
+        work = confirmation_work(together, plan, {dbms: runnable_releases(setup.catalogue, dbms)})
         timeout = timeout_minutes(estimated_minutes(setup, plan, server, work))
         names = ",".join(map(str, together))
         rows.append({"server": server, "dbms": dbms, "suspects": names, "timeout_minutes": timeout})

@@ -120,10 +120,11 @@ def test_a_session_is_not_lost_for_want_of_the_readings_after_it(
 def test_sessions_of_two_benchmarks_that_begin_in_one_second_differ(tmp_path: Path, configs: Path) -> None:
     bench, begun = prepared(tmp_path, configs, "quick")
     bench.store.close()
-    insert = replace(begun.work, measure=begun.measure.model_copy(update={"benchmark": "insert"}))
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    insert = replace(work, measure=work.measure.model_copy(update={"benchmark": "insert"}))
     now = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
     plan = load_plan("nightly", configs)
-    assert new_record(plan, "small", begun.work, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-time"
+    assert new_record(plan, "small", work, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-time"
     assert new_record(plan, "small", insert, now, "db1").id == "20261121T020000Z-db1-postgres-17-default-insert-time"
 
 
