@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pointdrop.cli import options
-from pointdrop.cli.options import names_in
+from pointdrop.cli.options import names_in, write_outputs
+from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
     from history.model import Block, Run, Session
@@ -66,7 +68,6 @@ def bench(
     from pointdrop.cli.forecast import forecast, print_forecast
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.measurement import MeasurementSetup
-    from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.releases import Catalogue
     from runners.settings import adapted, load_plan, narrowed
 
@@ -160,7 +161,6 @@ def _measure(
 
 
 def _list(setup: MeasurementSetup, plan: Plan, servers: list[str], dbms: list[str], github_output: Path | None) -> None:
-    import json
 
     from pointdrop.jobs.work_matrix import matrix_rows
 
@@ -171,13 +171,4 @@ def _list(setup: MeasurementSetup, plan: Plan, servers: list[str], dbms: list[st
             err=True,
         )
     typer.echo(json.dumps(rows, indent=2))
-    if github_output:
-        append_output(github_output, rows)
-
-
-def append_output(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Outputs of a workflow step: `work`, the rows as JSON on one line, and `some`, whether there are any."""
-    import json
-
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"work={json.dumps(rows)}\nsome={'true' if rows else 'false'}\n")
+    write_outputs(github_output, work=json.dumps(rows), some="true" if rows else "false")

@@ -13,6 +13,7 @@ import typer
 from pointdrop.cli import options
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import emit, json_text, print_rows
+from pointdrop.paths import configs_dir, state_dir
 
 if TYPE_CHECKING:
     from detector.bisect import Answer
@@ -67,7 +68,6 @@ def bisect(
         state_path,
     )
     from pointdrop.jobs.measurement import runnable_releases
-    from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
 

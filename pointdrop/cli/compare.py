@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +11,7 @@ import typer
 from pointdrop.cli import options
 from pointdrop.cli.options import tests_in
 from pointdrop.cli.rows import emit, rows_text
+from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
     from pointdrop.jobs.compare import CompareReport
@@ -63,7 +65,6 @@ def compare(
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.compare import ComparisonSetup, compare_sides
     from pointdrop.jobs.comparison_sides import parse_side, resolve
-    from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
 
@@ -137,13 +138,11 @@ def repeat(
 
     The results go into the history as a session of their own. Exit code 4 when something could not be measured.
     """
-    from datetime import UTC, datetime
 
     from history.errors import UnknownSeries
     from history.model import Block, Run, Session
     from history.store import Store
     from pointdrop.cli.progress import Reporter
-    from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.releases import Catalogue
     from runners.sessions import repeat_plan, run_session
 

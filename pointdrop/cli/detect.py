@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -17,7 +20,9 @@ from pointdrop.cli.detect_views import (
     replayed_text,
 )
 from pointdrop.cli.options import Format as RowFormat
+from pointdrop.cli.options import write_outputs
 from pointdrop.cli.rows import emit, json_text, print_rows, remark
+from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
     from history.model import Finding
@@ -72,7 +77,6 @@ def detect(
     """
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
-    from pointdrop.paths import configs_dir, history_url
     from presentation.findings import FINDING_COLUMNS, finding_record, findings_frame, records
     from presentation.headline import finding_order
 
@@ -106,12 +110,10 @@ def detect(
 
 
 def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
-    from pointdrop.cli.bench import append_output
     from pointdrop.jobs.measurement import MeasurementSetup, runnable_releases
     from pointdrop.jobs.measurement_requests import suspects_to_measure
     from pointdrop.jobs.suspects import in_plan, with_available_releases
     from pointdrop.jobs.work_matrix import suspect_rows
-    from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_plan
 
@@ -128,8 +130,7 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
         typer.echo(sentence, err=True)
     rows = suspect_rows(setup, wanted, available)
     emit(json_text(rows), out)
-    if github_output:
-        append_output(github_output, rows)
+    write_outputs(github_output, work=json.dumps(rows), some="true" if rows else "false")
 
 
 def replay(
@@ -149,13 +150,11 @@ def replay(
     JSON keys: dbms, line, measured, delay, stays, finding. CSV columns: dbms, measured, delay, stays, and those of
     `detect`.
     """
-    from tempfile import TemporaryDirectory
 
     from detector.replay import replay as replayed
     from history import datasets
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings
-    from pointdrop.paths import configs_dir, history_url
 
     with TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/replay.db" if dataset else history_url(history)
@@ -194,8 +193,6 @@ def explain(
 
     JSON keys: key, releases, blocks, rule, noise_pct, prior_noise_pct, mde_newest_pct, mde_middle_pct, cases, notes.
     """
-    from dataclasses import asdict
-    from tempfile import TemporaryDirectory
 
     from detector.errors import UnknownEvidence
     from detector.explain import explain as explained
@@ -203,7 +200,6 @@ def explain(
     from history.model import SeriesKey
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings
-    from pointdrop.paths import configs_dir, history_url
 
     try:
         key = SeriesKey.parse(series)

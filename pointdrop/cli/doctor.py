@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from pointdrop.cli import options
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import emit, print_rows
+from pointdrop.paths import state_dir
 
 if TYPE_CHECKING:
     from runners.doctor import Check
@@ -30,9 +32,7 @@ def doctor(
 
     JSON keys and CSV columns: name, status, found, why, cost, fix.
     """
-    from dataclasses import asdict
 
-    from pointdrop.paths import state_dir
     from runners.canary import Canary
     from runners.doctor import examine, probe
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from pointdrop.cli import options
 from pointdrop.cli.history_sync import sync
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import print_rows, remark
+from pointdrop.paths import history_url
 
 if TYPE_CHECKING:
     from history.importing import ImportReport
@@ -29,7 +31,6 @@ group = typer.Typer(no_args_is_help=True)
 
 def _open(url: str | None) -> Store:
     from history.store import Store
-    from pointdrop.paths import history_url
 
     return Store.open(history_url(url))
 
@@ -84,7 +85,6 @@ def append_command(
     dry_run: DryRun = False,
 ) -> None:
     """Append results in the interchange format, all of them or none."""
-    import sys
 
     from history.importing import import_file, import_lines, read_lines
 
@@ -332,7 +332,6 @@ def restore_command(
 ) -> None:
     """Check a backup and put it into an empty history, SQLite or PostgreSQL."""
     from history.maintenance import restore
-    from pointdrop.paths import history_url
 
     report = restore(backup, history_url(history))
     print_rows([report.model_dump(exclude={"problems"})], format)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from pointdrop.cli import options
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import print_rows
+from pointdrop.paths import history_url, state_dir
 
 
 def sync(
@@ -33,11 +35,9 @@ def sync(
     POINTDROP_HISTORY names a database server there is nothing to do, and the same workflow serves both. GITHUB_TOKEN is
     used for repositories at an HTTPS address.
     """
-    import os
 
     from history.store import Store
     from pointdrop.jobs.history_branch import HistoryBranch, repository_of
-    from pointdrop.paths import history_url, state_dir
 
     if pull == push:
         raise typer.BadParameter("say --pull or --push", param_hint="--pull/--push")

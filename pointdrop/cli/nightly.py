@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pointdrop.cli import options
+from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
     from runners.settings import Plan
@@ -39,7 +41,6 @@ def nightly(
     site, issues_at. With --dry-run an array of dbms, benchmark, lane, line, config, profile, releases, control, blocks,
     minutes, disk_mb, resumed and tonight.
     """
-    import os
 
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for
@@ -48,7 +49,6 @@ def nightly(
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.measurement import MeasurementSetup, planned_work
     from pointdrop.jobs.summary import lines
-    from pointdrop.paths import configs_dir, history_url, state_dir
     from runners.releases import Catalogue
     from runners.settings import load_plan
 

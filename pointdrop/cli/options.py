@@ -81,3 +81,10 @@ def names_in(text: str) -> list[str]:
 def tests_in(text: str, benchmark: settings.Benchmark) -> tuple[settings.Test, ...]:
     """The tests of a set, of `all`, or named. BadSettings when the benchmark has no such test."""
     return benchmark.select(text if text in (*benchmark.sets, "all") else tuple(names_in(text)))
+
+
+def write_outputs(path: Path | None, **values: object) -> None:
+    """Append the outputs of a workflow step to the file of `--github-output`, when there is one."""
+    if path:
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{key}={value}\n" for key, value in values.items())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from pointdrop.cli import options
-from pointdrop.cli.options import names_in, tests_in
+from pointdrop.cli.options import names_in, tests_in, write_outputs
 from pointdrop.cli.rows import emit
+from pointdrop.paths import configs_dir, state_dir
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -28,13 +31,10 @@ def gate_command(
 
     Asks GitHub (GITHUB_TOKEN, GITHUB_REPOSITORY) for the permission and for the pull request. Exit code 1 when refused.
     """
-    import json
-    import os
 
     from alerts import load_settings
     from alerts.trackers.access import account_from
     from pointdrop.jobs.patches import Refused, gate
-    from pointdrop.paths import configs_dir
 
     account = account_from(os.environ, load_settings(configs_dir()).github)
     try:
@@ -43,9 +43,7 @@ def gate_command(
         raise Refused(f"{event} is no JSON: {error}") from error
     request = gate(data, account.github, account.repository, names_in(servers))
     typer.echo(request.model_dump_json())
-    if github_output:
-        with github_output.open("a", encoding="utf-8") as file:
-            file.writelines(f"{key}={value}\n" for key, value in request.model_dump().items())
+    write_outputs(github_output, **request.model_dump())
 
 
 @group.command("run")
@@ -85,7 +83,6 @@ def run_command(
     from pointdrop.jobs.compare_views import markdown
     from pointdrop.jobs.comparison_sides import Side
     from pointdrop.jobs.patches import FULL_SHA, patch_result, public_report
-    from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
     from runners.releases.forks import merge_base as branched_off
     from runners.settings import load_benchmark, load_server
@@ -130,9 +127,7 @@ def run_command(
     if summary:
         with summary.open("a", encoding="utf-8") as file:
             file.write(markdown(public_report(result)))
-    if github_output:
-        with github_output.open("a", encoding="utf-8") as file:
-            file.write(f"result={out / 'result.json'}\nverdict={report.verdict}\n")
+    write_outputs(github_output, result=out / "result.json", verdict=report.verdict)
     raise typer.Exit(0 if report.clear else 4)
 
 
@@ -153,13 +148,11 @@ def publish_command(
 
     Nothing of a result that is not of the right form is shown; then the exit code is 2 and the comment says so.
     """
-    import os
 
     from alerts import load_settings
     from alerts.pull_requests import publish_check, publish_comment
     from alerts.trackers.access import account_from
     from pointdrop.jobs import patches
-    from pointdrop.paths import configs_dir
 
     settings = load_settings(configs_dir()).github
     account = account_from(os.environ, settings)

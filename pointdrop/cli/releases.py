@@ -10,6 +10,7 @@ import typer
 from pointdrop.cli import options
 from pointdrop.cli.options import Format
 from pointdrop.cli.rows import emit, json_text, print_rows
+from pointdrop.paths import configs_dir, state_dir
 
 if TYPE_CHECKING:
     from runners.releases import Catalogue, Installed, Pin, ReleaseState
@@ -30,7 +31,6 @@ group = typer.Typer(no_args_is_help=True)
 
 
 def _catalogue(offline: bool = False) -> Catalogue:
-    from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
 
     return Catalogue(configs_dir(), state_dir(), offline=offline)
@@ -240,7 +240,6 @@ def add(
 
     Review and commit the change: from then on these digests, and no others, are what the versions mean.
     """
-    from pointdrop.paths import configs_dir
     from runners.releases import commit_pins, pins_for
     from runners.releases.manifest import patch_text
 

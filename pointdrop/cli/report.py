@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +42,6 @@ def build(
     The same history gives the same bytes. JSON keys: out, pages, written, unchanged, removed, bytes, largest,
     largest_bytes, findings, lines.
     """
-    from dataclasses import asdict
 
     import reports
     from history.store import Store
