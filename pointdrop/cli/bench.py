@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def bench(
     plan: options.Plan = "local",
-    server: Annotated[str, typer.Option(help="Server classes, comma-separated; all of the plan by default.")] = "",
+    server: Annotated[str, typer.Option(help="Servers, comma-separated; all of the plan by default.")] = "",
     dbms: Annotated[str, typer.Option(help="DBMS, comma-separated; all of the plan by default.")] = "",
     releases: Annotated[
         str, typer.Option(help="Just these versions, comma-separated, whatever the history holds.")
@@ -92,7 +92,7 @@ def bench(
             _list(run, wanted, servers, names_in(dbms), github_output)
             return
         if len(servers) != 1:
-            raise BadSettings(f"say which server class this machine is: --server {' or '.join(servers)}")
+            raise BadSettings(f"say which server this machine is: --server {' or '.join(servers)}")
         work = _work(run, wanted, servers[0], names_in(dbms), names_in(releases), names_in(confirm))
         budget = wanted.budget_minutes if budget_minutes is None else budget_minutes
         chosen = {release.version for item in work for release in item.candidates}

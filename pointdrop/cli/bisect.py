@@ -33,7 +33,7 @@ def bisect(
     repository: Annotated[
         str, typer.Option(help="Bisect the commits of this Git repository instead of releases; each is built.")
     ] = "",
-    server: options.ServerClass = "local",
+    server: options.MeasuredServer = "local",
     config: Annotated[str, typer.Option(help="Config of all candidates.")] = "default",
     benchmark: options.BenchmarkCatalogue = "sysbench",
     profile: options.Profile = "",

@@ -30,7 +30,7 @@ def compare(
     base: Annotated[str, typer.Argument(help="DBMS@VERSION, @git:REV, @tree:DIR[+FILE.patch] or @prefix:DIR.")],
     candidate: Annotated[str, typer.Argument(help="The same forms; #CONFIG after any of them.")],
     lane: options.Lane = "instructions",
-    server: options.ServerClass = "local",
+    server: options.MeasuredServer = "local",
     config: Annotated[str, typer.Option(help="Config of both sides.")] = "default",
     benchmark: options.BenchmarkCatalogue = "sysbench",
     tests: options.Tests = "local",

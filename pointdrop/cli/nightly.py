@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def nightly(
     plan: options.Plan = "local",
-    server: Annotated[str, typer.Option(help="Server class of this machine; the plan's only one by default.")] = "",
+    server: Annotated[str, typer.Option(help="Server that this machine is; the plan's only one by default.")] = "",
     history: options.History = None,
     site: Annotated[Path | None, typer.Option(help="Where the site is built; STATE/site by default.")] = None,
     offline: options.Offline = False,
@@ -54,19 +54,19 @@ def nightly(
 
     configs, state = configs_dir(), state_dir()
     wanted = load_plan(plan, configs)
-    server_class = _server(wanted, server)
+    this_server = _server(wanted, server)
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
         setup = MeasurementSetup(configs, state, catalogue, store, reporter.on_event, reporter.say)
         if dry_run:
-            work = planned_work(setup, wanted, server_class)
-            print_forecast(forecast(setup, wanted, server_class, work, wanted.budget_minutes), format)
+            work = planned_work(setup, wanted, this_server)
+            print_forecast(forecast(setup, wanted, this_server, work, wanted.budget_minutes), format)
             return
         from pointdrop.jobs.nightly import Night
         from pointdrop.jobs.nightly import nightly as run
 
         tracker = tracker_for("auto", os.environ, state / "issues", load_settings(configs))
-        summary = run(setup, Night(wanted, server_class, tracker, site or state / "site", confirm))
+        summary = run(setup, Night(wanted, this_server, tracker, site or state / "site", confirm))
     if format == "json":
         typer.echo(summary.model_dump_json(indent=2))
     else:

@@ -42,7 +42,7 @@ Dataset = Annotated[
 
 Dbms = Annotated[str | None, typer.Option("--dbms", help="postgres, mysql, mariadb, myrocks or another name.")]
 Line = Annotated[str | None, typer.Option("--line", help="The line, such as 8.0, or `majors` for steps between lines.")]
-Server = Annotated[str | None, typer.Option("--server", help="The hardware class.")]
+Server = Annotated[str | None, typer.Option("--server", help="The server: small, medium, local or another name.")]
 Config = Annotated[str | None, typer.Option("--config", help="The named set of options.")]
 Benchmark = Annotated[str | None, typer.Option("--benchmark", help="sysbench or insert.")]
 Test = Annotated[str | None, typer.Option("--test", help="The microbenchmark or step.")]
@@ -50,7 +50,7 @@ Test = Annotated[str | None, typer.Option("--test", help="The microbenchmark or 
 # --- what is measured, and how ---
 
 Plan = Annotated[str, typer.Option("--plan", help="Plan below configs/plans, or a TOML file.")]
-ServerClass = Annotated[str, typer.Option("--server", help="Server class, for scale and memory.")]
+MeasuredServer = Annotated[str, typer.Option("--server", help="Server, for scale and memory: small, medium or local.")]
 Profile = Annotated[str, typer.Option("--profile", help="Durations; the lane's quickest by default.")]
 Lane = Annotated[
     Literal["instructions", "time"],

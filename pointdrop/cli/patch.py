@@ -57,7 +57,7 @@ def run_command(
         typer.Option("--merge-base", help="Compare with where the patch left --base; needs --repository."),
     ] = False,
     dbms: Annotated[str, typer.Option(help="What the repository builds.")] = "postgres",
-    server: options.ServerClass = "local",
+    server: options.MeasuredServer = "local",
     lane: options.Lane = "instructions",
     profile: options.Profile = "",
     tests: options.Tests = "local",
