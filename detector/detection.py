@@ -81,9 +81,9 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
     measured = {point.position for one in series for point in one.points}
     if len(measured) < FEWEST_RELEASES:
         return []
-    from_series = campaign(series)
+    from_series = campaign(series, settings.metrics)
     panel, by_id = from_series.panel, {one.key.id: one for one in from_series.series.values()}
-    found = scan(panel, settings.smallest_changes)
+    found = scan(panel)
     reading = read(found, settings.probability)
     parts = []
     for release, moves in moves_of(from_series, found, reading, settings.probability).items():
@@ -92,10 +92,10 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
             by_test[move.key.test].append(move)
         by_kind: dict[FindingKind, list[Move]] = defaultdict(list)
         for of_test in by_test.values():
-            kind: FindingKind = "improvement" if verdict_of(of_test) == "improvement" else "regression"
-            by_kind[kind] += of_test
+            better = verdict_of(of_test, settings.metrics) == "improvement"
+            by_kind["improvement" if better else "regression"] += of_test
         for kind, of_test in by_kind.items():
-            of_kind = upheld(of_test, by_id, panel.releases[release - 1], panel.releases[release], settings.floors)
+            of_kind = upheld(of_test, by_id, panel.releases[release - 1], panel.releases[release], settings.metrics)
             sentences = (*of_boundary(from_series, found, reading, release, of_kind), *from_series.joined)
             parts.append(_part(from_series, kind, release - 1, release, of_kind, sentences))
     return parts + _drifts(from_series, reading, settings)
@@ -178,9 +178,9 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
     cause: Cause = "product"
     tier: Tier = "provisional"
     if kind != "drift":
-        found = origin(moves, by_id, previous_of, release, tests)
+        found = origin(moves, by_id, previous_of, release, tests, settings.metrics)
         cause = found.cause
-        confirmed = confirm(moves, by_id, previous_of, release, settings.floors)
+        confirmed = confirm(moves, by_id, previous_of, release, settings.metrics)
         tier = confirmed.tier
         evidence += [*found.evidence, *confirmed.evidence]
         if cause in ("machine", "epoch"):

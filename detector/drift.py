@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.releases.campaign import Campaign
-from detector.releases.kinds import evidence, kind_of
+from detector.releases.metric_kinds import evidence
 from detector.releases.panel import Panel
 from detector.releases.steps import Reading
 
@@ -69,7 +69,7 @@ def drifts(campaign: Campaign, reading: Reading, least: float) -> list[Drift]:
     candidates = []
     evident = evidence(panel.metrics)
     for m, s, t in sorted(campaign.series):
-        if not evident[m] or kind_of(panel.metrics[m]).name not in ("throughput", "cpu", "instructions"):
+        if not (evident[m] and panel.metrics[m].leads):
             continue
         values = _without_steps(panel, reading, (m, s, t))
         measured = [r for r in range(start, len(panel.releases)) if math.isfinite(values[r])]

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from detector.releases.campaign import THROUGHPUT, Campaign
-from detector.releases.kinds import resource_of
+from detector.releases.campaign import Campaign
+from detector.releases.metric_kinds import COSTS, kind_of
 from detector.releases.scan import Scan
 from detector.releases.steps import Reading
+from history.metrics import MetricRegistry
 from history.model import Move
 
 #: A common shift smaller than this (log units) is not worth a sentence.
@@ -22,7 +23,8 @@ def of_boundary(
     """Sentences about one boundary of one campaign; `release` is its index, `moves` those of one direction."""
     panel = campaign.panel
     place = f"{campaign.benchmark}, {campaign.config}"
-    metrics = sorted({move.key.metric for move in moves}, key=lambda m: (resource_of(m) != "throughput", m))
+    kinds = {move.key.metric: kind_of(campaign.metrics[move.key.metric]) for move in moves}
+    metrics = sorted(kinds, key=lambda metric: (kinds[metric] != "throughput", metric))
     servers = sorted({move.key.server for move in moves})
     together = ", in one metric or more" if len(metrics) > 1 else ""
     sentences = [
@@ -44,13 +46,14 @@ def of_boundary(
         sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both releases.")
     else:
         sentences.append("One of the two releases has a single block: sister tests and metrics carry the evidence.")
-    agreeing = _agreeing(moves)
+    agreeing = _agreeing(moves, campaign.metrics)
     if agreeing:
         sentences.append(agreeing)
-    for m, metric in enumerate(panel.metrics):
-        for s, server in enumerate(panel.servers):
-            shift = float(reading.shift[m, s, release])
-            if metric == THROUGHPUT and abs(shift) >= WORTH_SAYING:
+    throughput = campaign.metrics.first("throughput")
+    if throughput in panel.metrics:
+        shifts = reading.shift[panel.metrics.index(throughput), :, release]
+        for server, shift in zip(panel.servers, shifts.tolist(), strict=True):
+            if abs(shift) >= WORTH_SAYING:
                 sentences.append(
                     f"{server}: a shift of {100.0 * np.expm1(shift):+.1f} % common to all quiet tests of "
                     f"{panel.releases[release]} was taken away first."
@@ -69,13 +72,13 @@ def _counted(campaign: Campaign, release: int, moves: Sequence[Move], server: st
     return f"{len(moved)} of {len(measured)} tests"
 
 
-def _agreeing(moves: Sequence[Move]) -> str:
+def _agreeing(moves: Sequence[Move], metrics: MetricRegistry) -> str:
     """How many of the tests that moved in throughput say the same, or the opposite, in CPU per operation or
     instructions: less work done at less cost each is time spent waiting."""
-    rate = {(m.key.server, m.key.test): m.direction for m in moves if resource_of(m.key.metric) == "throughput"}
-    cost = {
-        (m.key.server, m.key.test, m.direction) for m in moves if resource_of(m.key.metric) in ("cpu", "instructions")
-    }
+    kinds = [kind_of(metrics[move.key.metric]) for move in moves]
+    pairs = list(zip(moves, kinds, strict=True))
+    rate = {(move.key.server, move.key.test): move.direction for move, kind in pairs if kind == "throughput"}
+    cost = {(move.key.server, move.key.test, move.direction) for move, kind in pairs if kind in COSTS}
     if not rate or not cost:
         return ""
     same = sum((*place, direction) in cost for place, direction in rate.items())

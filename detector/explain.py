@@ -11,7 +11,7 @@ import numpy as np
 from detector.errors import UnknownEvidence
 from detector.moves import direction, log_percent, percent, raw_level
 from detector.releases.campaign import Campaign, aligned, campaign, families
-from detector.releases.kinds import evidence, kind_of
+from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.noise import priors
 from detector.releases.scan import Scan, scan
 from detector.releases.steps import Reading, Step, read
@@ -67,8 +67,8 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     one = next((s for s in family if s.key == key), None)
     if one is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
-    from_series = campaign(next(part for part in aligned(family) if one in part))
-    found = scan(from_series.panel, settings.smallest_changes)
+    from_series = campaign(next(part for part in aligned(family) if one in part), settings.metrics)
+    found = scan(from_series.panel)
     reading = read(found, settings.probability)
     place = next(place for place, s in from_series.series.items() if s.key == key)
     m, _, t = place
@@ -76,7 +76,7 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     measured = int(np.isfinite(panel.values[place]).sum())
     floor = float(found.floor[m])
     noise = float(reading.noise[place])
-    slab = kind_of(panel.metrics[m]).slab
+    slab = KINDS[kind_of(panel.metrics[m])].slab
     return Explanation(
         key=key,
         releases=measured,

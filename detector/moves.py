@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from detector.releases.campaign import Campaign
-from detector.releases.kinds import NO_EVIDENCE, kind_of, resource_of
+from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
 from detector.releases.steps import Reading, Step
 from detector.sensitivity import smallest_detectable
+from history.metrics import MetricKind, MetricRegistry
 from history.model import Direction, Move, Series
 
 #: Which of a test's metrics says whether it got better or worse, first first.
-RANK = ("throughput", "instructions", "cpu")
+RANK: tuple[MetricKind, ...] = ("throughput", "instructions", "cpu")
 
 #: A level of a series with zeros is zero when it is no more than this share of the offset that stands for zero.
 ZERO = 1e-3
@@ -32,7 +33,7 @@ def moves_of(campaign: Campaign, found: Scan, reading: Reading, probability: flo
     moves: dict[int, list[Move]] = {}
     for step, q in zip(reading.steps, quality, strict=True):
         series = campaign.series.get((step.metric, step.server, step.test))
-        if series is not None and resource_of(series.key.metric) != NO_EVIDENCE:
+        if series is not None and campaign.panel.metrics[step.metric].evidence:
             moves.setdefault(step.release, []).append(_move(campaign, found, reading, series, step, q, probability))
     return {release: sorted(moves[release], key=lambda move: move.key.id) for release in sorted(moves)}
 
@@ -98,12 +99,11 @@ def _move(
     if min(step.blocks_before, step.blocks_after) < 2:
         side = "before" if step.blocks_before < 2 else "after"
         warnings.append(f"the level {side} the boundary stands on one block")
-    kind = kind_of(campaign.panel.metrics[step.metric])
     mde = smallest_detectable(
         noise,
         step.releases_before,
         step.releases_after,
-        kind.slab,
+        KINDS[kind_of(campaign.panel.metrics[step.metric])].slab,
         float(found.floor[step.metric]),
         probability,
     )
@@ -144,15 +144,15 @@ def direction(series: Series, change: float) -> Direction:
     return "improvement" if (change > 0) == (series.better == "higher") else "regression"
 
 
-def verdict_of(moves: Sequence[Move]) -> Direction:
+def verdict_of(moves: Sequence[Move], metrics: MetricRegistry) -> Direction:
     """Direction of one test on all servers: that of its throughput, else instructions, else CPU, else most of the rest.
 
     A test that does fewer reads an operation and yet loses throughput has got worse.
     """
-    for resource in RANK:
-        of_resource = [move for move in moves if resource_of(move.key.metric) == resource]
-        if of_resource:
-            return _majority(of_resource)
+    for kind in RANK:
+        of_kind = [move for move in moves if kind_of(metrics[move.key.metric]) == kind]
+        if of_kind:
+            return _majority(of_kind)
     return _majority(list(moves))
 
 

@@ -38,8 +38,8 @@ def pooled_changes(series: Iterable[Series], settings: DetectorSettings | None =
         positions = sorted({point.position for one in family for point in one.points})
         if len(positions) < 2:
             continue
-        together = campaign(family)
-        found = scan(together.panel, settings.smallest_changes)
+        together = campaign(family, settings.metrics)
+        found = scan(together.panel)
         versions = together.panel.releases
         by_release = moves_of(together, found, read(found, settings.probability), settings.probability)
         changes += [

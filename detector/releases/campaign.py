@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.errors import InvalidSeries
-from detector.releases.kinds import kind_of
+from detector.releases.metric_kinds import kind_of
 from detector.releases.panel import Panel, panel_of_blocks
 from history.errors import InvalidRecord
+from history.metrics import Metric, MetricKind, MetricRegistry
 from history.model import Series
 from history.versions import line_of, version_key
 
-#: Row of the panel that takes every test's throughput, whatever its unit.
-THROUGHPUT = "qps"
 #: A step from one line to another counts as so many point releases.
 LINE_GAP = 12.0
 Floats = NDArray[np.float64]
@@ -38,6 +37,7 @@ class Campaign:
     line: str
     config: str
     benchmark: str
+    metrics: MetricRegistry
     panel: Panel
     series: dict[tuple[int, int, int], Series]
     """By (metric row, server, test)."""
@@ -82,7 +82,7 @@ def aligned(family: Sequence[Series]) -> list[list[Series]]:
     return [part for _, part in parts]
 
 
-def campaign(series: Sequence[Series]) -> Campaign:
+def campaign(series: Sequence[Series], registry: MetricRegistry) -> Campaign:
     """The panel of one part of a family (`aligned`). Raises InvalidSeries when it is empty or of several families."""
     of_family = families(series)
     if len(of_family) != 1:
@@ -93,7 +93,7 @@ def campaign(series: Sequence[Series]) -> Campaign:
     place = {position: r for r, position in enumerate(positions)}
     servers = sorted({one.key.server for one in series})
     tests = sorted({one.key.test for one in series})
-    rows = _rows(series)
+    rows = _rows(series, registry)
     metrics = sorted(set(rows.values()), key=_rank)
     index = {
         (metrics.index(rows[one.key.id]), servers.index(one.key.server), tests.index(one.key.test)): one
@@ -112,14 +112,14 @@ def campaign(series: Sequence[Series]) -> Campaign:
     groups = {one.key.test: one.group for one in series}
     labels = [versions[position] for position in positions]
     panel = panel_of_blocks(
-        {metric: raw[m] for m, metric in enumerate(metrics)},
+        dict(zip(metrics, raw, strict=True)),
         servers=servers,
         tests=tests,
         groups=[groups[test] for test in tests],
         releases=labels,
         gaps=gaps_of(dbms, labels),
     )
-    return Campaign(dbms, line, config, benchmark, panel, index, tuple(notes))
+    return Campaign(dbms, line, config, benchmark, registry, panel, index, tuple(notes))
 
 
 def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:
@@ -146,25 +146,28 @@ def _point(dbms: str, version: str) -> int:
     return numbers[places] if len(numbers) > places else 0
 
 
-def _rows(series: Sequence[Series]) -> dict[str, str]:
-    """The panel row of every series by its id: the metric, or THROUGHPUT for the first throughput of its test."""
+def _rows(series: Sequence[Series], registry: MetricRegistry) -> dict[str, Metric]:
+    """The panel row of every series by its id: its metric, or the first throughput's for the throughput of its test."""
     rows = {}
     taken: set[tuple[str, str]] = set()
-    for one in sorted(series, key=lambda s: (s.key.metric != THROUGHPUT, s.key.id)):
-        row = one.key.metric
-        place = (one.key.server, one.key.test)
-        if kind_of(row).name == "throughput" and place not in taken:
+    lead = registry.first("throughput")
+    for member in sorted(series, key=lambda member: (member.key.metric != lead.name, member.key.id)):
+        metric = registry[member.key.metric]
+        place = (member.key.server, member.key.test)
+        if kind_of(metric) == "throughput" and place not in taken:
             taken.add(place)
-            row = THROUGHPUT
-        rows[one.key.id] = row
+            metric = lead
+        rows[member.key.id] = metric
     return rows
 
 
-_ORDER = ("throughput", "cpu", "instructions", "traffic", "latency")
+_ORDER: dict[MetricKind, int] = {
+    "throughput": 0, "cpu": 1, "instructions": 2, "counts": 3, "io": 3, "memory": 3, "latency": 4,
+}  # fmt: skip
 
 
-def _rank(metric: str) -> tuple[int, str]:
-    return _ORDER.index(kind_of(metric).name), metric
+def _rank(metric: Metric) -> tuple[int, str]:
+    return _ORDER[kind_of(metric)], metric.name
 
 
 def epoch_factors(series: Series) -> tuple[dict[str, float], str]:

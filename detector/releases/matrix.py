@@ -17,6 +17,7 @@ from detector.releases.boundaries import THRESHOLD, boundaries, segments, step
 from detector.releases.panel import panel_of_blocks
 from detector.releases.scan import scan
 from detector.releases.trend import is_slope
+from history.metrics import shipped_metrics
 
 Floats = NDArray[np.float64]
 
@@ -28,9 +29,10 @@ def release_changes(qps: Floats, cpu: Floats | None = None, gaps: Floats | None 
     [releases] says how many releases lie between a release and the measured one before it (1 where none does).
     Raises InvalidSeries for shapes that do not fit.
     """
-    arrays = {"qps": np.asarray(qps, dtype=np.float64)}
+    metrics = shipped_metrics()
+    arrays = {metrics.first("throughput"): qps}
     if cpu is not None:
-        arrays["cpu/o"] = np.asarray(cpu, dtype=np.float64)
+        arrays[metrics.first("cpu")] = cpu
     panel = panel_of_blocks(arrays, gaps=gaps)
     found = scan(panel)
     changes = []

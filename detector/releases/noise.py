@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector import robust
-from detector.releases.kinds import kind_of, noise_prior
 from detector.releases.levels import Levels
+from detector.releases.metric_kinds import KINDS, kind_of, noise_prior
 from detector.releases.panel import Panel
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class Prior(NamedTuple):
 def priors(panel: Panel) -> Prior:
     """The prior of every series of a panel."""
     variance = np.array([[noise_prior(metric, test) ** 2 for test in panel.tests] for metric in panel.metrics])
-    return Prior(variance, np.array([kind_of(metric).sisters for metric in panel.metrics]))
+    return Prior(variance, np.array([KINDS[kind_of(metric)].sisters for metric in panel.metrics]))
 
 
 def from_differences(values: Floats, known: Floats, gaps: Floats, prior: Prior) -> Floats:

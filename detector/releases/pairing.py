@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.compiled import compiled
-from detector.releases.kinds import kind_of
+from detector.releases.metric_kinds import kind_of
 from detector.releases.noise import QUIET_GAP
 from detector.releases.panel import Panel
 from detector.robust import MAD
@@ -63,7 +63,7 @@ def pair_of(panel: Panel, variance: Floats) -> Pair | None:
 
     CPU per operation in the field's unit and in ours say the same; the first one listed is taken.
     """
-    kinds = [kind_of(metric).name for metric in panel.metrics]
+    kinds = [kind_of(metric) for metric in panel.metrics]
     if "throughput" not in kinds or "cpu" not in kinds:
         return None
     q, c = kinds.index("throughput"), kinds.index("cpu")

@@ -4,7 +4,8 @@ Blocks of a release become a robust mean and the variance of that mean; what was
 a metric, a release without a test, a server without a release: all are NaN and say nothing.
 
 >>> import numpy as np
->>> panel = panel_of_blocks({"qps": np.array([[[[100.0, 101.0, 99.0], [90.0, 91.0, 89.0]]]])})
+>>> from history.metrics import shipped_metrics
+>>> panel = panel_of_blocks({shipped_metrics()["qps"]: np.array([[[[100.0, 101.0, 99.0], [90.0, 91.0, 89.0]]]])})
 >>> panel.shape, np.exp(panel.values[0, 0, 0]).round(1).tolist()
 ((1, 1, 1, 2), [100.0, 90.0])
 """
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 from detector import robust
 from detector.errors import InvalidSeries
-from detector.releases.kinds import kind_of
+from detector.releases.metric_kinds import COSTS, kind_of
+from history.metrics import Metric
 
 Floats = NDArray[np.float64]
 
@@ -32,8 +34,6 @@ ZERO_SHARE = 0.05
 #: No size of a series is taken to be smaller, and on a linear scale no value farther off than so many sizes.
 SMALLEST_SIZE = 1e-150
 FARTHEST = 1e4
-#: Kinds of metrics that bear a throughput out within one block: they do not share its luck.
-SECOND_LOOKS = ("cpu", "instructions")
 #: A value printed with more decimals than this is taken as not rounded.
 MOST_DECIMALS = 7
 
@@ -42,7 +42,7 @@ MOST_DECIMALS = 7
 class Panel:
     """One (dbms, line, configuration, benchmark): everything that was measured together."""
 
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     servers: tuple[str, ...]
     tests: tuple[str, ...]
     groups: tuple[str, ...]
@@ -72,9 +72,9 @@ class Panel:
     def single(self) -> NDArray[np.bool_]:
         """[releases] true where one number must speak for a test: no second block, server or kind of measurement."""
         looks = self.counts.max(axis=0).sum(axis=0)
-        kinds = np.array([kind_of(metric).name for metric in self.metrics])
-        for name in SECOND_LOOKS:
-            looks = looks + (self.counts[kinds == name].sum(axis=(0, 1)) > 0)
+        kinds = np.array([kind_of(metric) for metric in self.metrics])
+        for kind in COSTS:
+            looks = looks + (self.counts[kinds == kind].sum(axis=(0, 1)) > 0)
         return np.asarray(np.median(looks, axis=0) < 2)
 
 
@@ -145,7 +145,7 @@ def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
 
 
 def panel_of_blocks(
-    blocks: Mapping[str, Floats],
+    blocks: Mapping[Metric, Floats],
     *,
     servers: Sequence[str] = (),
     tests: Sequence[str] = (),

@@ -7,15 +7,14 @@ often releases have outliers. The number of rounds is fixed, so the same panel a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detector.releases import agreement, common, coupling, noise, pairing
-from detector.releases.kinds import evidence, kind_of
 from detector.releases.levels import Levels, infer
+from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.panel import Panel
 
 Floats = NDArray[np.float64]
@@ -110,11 +109,11 @@ def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
     return prior, fixed
 
 
-def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Scan:
-    """The beliefs about `panel`; `smallest_change` gives the relative change by metric that counts."""
-    kinds = [kind_of(metric) for metric in panel.metrics]
-    smallest = smallest_change or {}
-    least = [smallest.get(m, kind.smallest_change) for m, kind in zip(panel.metrics, kinds, strict=True)]
+def scan(panel: Panel) -> Scan:
+    """The beliefs about `panel`."""
+    names = [kind_of(metric) for metric in panel.metrics]
+    kinds = [KINDS[name] for name in names]
+    least = [metric.smallest_change_pct / 100.0 for metric in panel.metrics]
     slab = np.array([kind.slab for kind in kinds])
     single = doubtful(panel)
     alone = bool(single.mean() > 0.5)
@@ -167,8 +166,8 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     if pair is not None:
         shown[pair.cpu] = kinds[pair.cpu].shows * min(float(np.median(pair.response)), 1.0)
     hit = beliefs.hit
-    if "throughput" in [kind.name for kind in kinds]:
-        q = [kind.name for kind in kinds].index("throughput")
+    if "throughput" in names:
+        q = names.index("throughput")
         hit = agreement.agree(hit, values[q], sd[q], levels.outlier[q], float(slab[q]))
     return Scan(
         panel=panel,

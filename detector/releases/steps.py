@@ -16,7 +16,7 @@ from scipy import special
 from detector import robust
 from detector.releases import common, noise, trend
 from detector.releases.boundaries import THRESHOLD, boundaries, segments
-from detector.releases.kinds import kind_of
+from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.panel import Panel
 from detector.releases.scan import Scan
 
@@ -166,11 +166,9 @@ def _of_series(
 ) -> list[Step]:
     """The steps of one series that count: a boundary at which it did not move is no end of its segments."""
     m, s, t = index
-    slab = kind_of(panel.metrics[m]).slab
+    kind = KINDS[kind_of(panel.metrics[m])]
     kept = list(places)
-    df = kind_of(panel.metrics[m]).sisters + noise.RESIDUAL_DF * max(
-        int(np.isfinite(values).sum()) - len(places) - 1, 0
-    )
+    df = kind.sisters + noise.RESIDUAL_DF * max(int(np.isfinite(values).sum()) - len(places) - 1, 0)
     while True:
         steps = []
         parts = segments(kept, values.size)
@@ -180,7 +178,7 @@ def _of_series(
                 continue
             size, error = after[0] - before[0], float(np.hypot(after[1], before[1]))
             chance = float(max(hit[max(place - 1, 1) : place + 2].sum(), hit[place]))
-            factor = _factor(size, error, slab)
+            factor = _factor(size, error, kind.slab)
             moved = min(chance, 1.0) * shows * factor / (shows * factor + 1.0 - shows)
             counts = panel.counts[m, s, t]
             steps.append(

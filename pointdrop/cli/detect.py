@@ -19,6 +19,7 @@ from pointdrop.cli.rows import Format as RowFormat
 from pointdrop.cli.rows import OutOption, QuietOption, emit, json_text, print_rows, remark
 
 if TYPE_CHECKING:
+    from history.metrics import MetricRegistry
     from history.model import Finding
     from history.store import Store
 
@@ -99,7 +100,7 @@ def detect(
             write=not (dry_run or suspects),
         )
         if suspects:
-            _suspects(findings, store, plan, out, github_output)
+            _suspects(findings, metrics, store, plan, out, github_output)
             return
     findings.sort(key=lambda finding: finding_order(finding, metrics))
     if format == "json":
@@ -115,7 +116,14 @@ def detect(
         raise typer.Exit(3)
 
 
-def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
+def _suspects(
+    findings: list[Finding],
+    metrics: MetricRegistry,
+    store: Store,
+    plan: str,
+    out: Path | None,
+    github_output: Path | None,
+) -> None:
     from pointdrop.cli.bench import append_output
     from pointdrop.jobs.confirm import to_be_had, within
     from pointdrop.jobs.listing import suspect_rows
@@ -126,7 +134,7 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
     from runners.settings import load_plan
 
     wanted = load_plan(plan, configs_dir())
-    mine = within(to_measure(store, findings), wanted)
+    mine = within(to_measure(store, findings, metrics), wanted)
     bench = Bench(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
     asked = sorted({suspect.dbms for suspect in mine})
     for dbms in asked:

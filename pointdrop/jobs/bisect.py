@@ -16,8 +16,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, side_of, step, told
-from detector.releases.kinds import noise_prior
+from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
+from history.metrics import Metric
 from history.model import Block, Release, Run, Session
 from history.versions import version_key
 from pointdrop.jobs.picks import by_line
@@ -56,7 +57,7 @@ class Bench:
     benchmark: Benchmark
     test: Test
     profile: Profile
-    floor_pct: float
+    metric: Metric
     configs: Path
     state: Path
     seed: int = 1
@@ -203,15 +204,15 @@ def _measure(job: Bench, path: Path, bisection: Bisection, wanted: Measure, ends
 
 def _judge(job: Bench, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
     good, bad, candidate = (bisection.values.get(name, ()) for name in (*ends, wanted.candidate))
-    noise = noise_prior(bisection.metric, bisection.test)
-    side = side_of(good, bad, candidate, floor_pct=job.floor_pct, noise=noise) if candidate else "unusable"
+    floor_pct, noise = job.metric.smallest_change_pct, noise_prior(job.metric, bisection.test)
+    side = side_of(good, bad, candidate, floor_pct=floor_pct, noise=noise) if candidate else "unusable"
     return bisection.model_copy(update={"machine": told(bisection.machine, wanted.candidate, side, wanted.blocks)})
 
 
 def _nothing_to_find(job: Bench, bisection: Bisection, ends: tuple[str, str]) -> str:
     good, bad = (bisection.values.get(end, ()) for end in ends)
-    noise = noise_prior(bisection.metric, bisection.test)
-    return nothing_to_find(good, bad, floor_pct=job.floor_pct, noise=noise) if good and bad else ""
+    noise = noise_prior(job.metric, bisection.test)
+    return nothing_to_find(good, bad, floor_pct=job.metric.smallest_change_pct, noise=noise) if good and bad else ""
 
 
 def _write(path: Path, bisection: Bisection) -> None:

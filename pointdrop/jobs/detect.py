@@ -11,16 +11,13 @@ from pathlib import Path
 
 from alerts import load_settings
 from detector import DetectorSettings
-from detector.attribution import attach
+from detector.attachments import attach, missed_service_levels
 from detector.detection import Part, join, parts_of
 from detector.errors import DetectorError
 from detector.releases.campaign import families
-from detector.releases.kinds import resource_of
-from detector.service import missed
-from history.metrics import load_metrics
+from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, StatementPlan
 from history.store import Store
-from pointdrop.jobs.confirm import lane_of
 from pointdrop.jobs.options import option_changes
 from pointdrop.jobs.requests import settle_requests
 from pointdrop.paths import configs_dir
@@ -59,7 +56,7 @@ def run_detection(
     if write and dbms is None and line is None:
         store.append_detection(findings, settings.digest)
         known = load_settings(configs_dir()).links.source if sources is None else sources
-        settle_requests(store, findings, series, known)
+        settle_requests(store, findings, series, known, settings.metrics)
     return findings
 
 
@@ -68,7 +65,7 @@ def find(series: list[Series], settings: DetectorSettings, store: Store, schedul
     partitions = list(families(series).values())
     scanned = _on_cluster(scheduler) if scheduler else scan_partitions
     findings = join(scanned(partitions, settings), series, settings, store.releases())
-    return [explained(finding, series, store) for finding in findings]
+    return [explained(finding, series, store, settings.metrics) for finding in findings]
 
 
 def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
@@ -94,7 +91,7 @@ def _on_cluster(scheduler: str) -> Scanned:
     return scanned
 
 
-def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
+def explained(finding: Finding, series: list[Series], store: Store, metrics: MetricRegistry) -> Finding:
     """`finding` with the functions, plans and options that its two sides have in the history, and missed promises.
 
     Both sides of a test are those of one server, config and benchmark, and plans of one lane: where it moved most. On
@@ -102,7 +99,7 @@ def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
     """
     if finding.kind == "drift":
         return finding
-    counted = _most_moved(move for move in finding.moves if resource_of(move.key.metric) == "instructions")
+    counted = _most_moved(move for move in finding.moves if metrics[move.key.metric].lane == "instructions")
 
     def functions(version: str) -> dict[str, tuple[FunctionCost, ...]]:
         return {
@@ -117,12 +114,13 @@ def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
         return {
             test: store.plans(
                 finding.dbms, version, test,
-                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark, lane=lane_of(move),
+                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark,
+                lane=metrics[move.key.metric].lane,
             )
             for test, move in _most_moved(finding.moves).items()
         }  # fmt: skip
 
-    options = option_changes(finding, store)
+    options = option_changes(finding, store, metrics)
     return attach(
         finding,
         functions_before=functions(finding.previous),
@@ -131,7 +129,7 @@ def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
         plans_after=plans(finding.release),
         config_changes=options.changed,
         one_sided_options=options.one_sided,
-        sla_failures=missed(finding, series),
+        sla_failures=missed_service_levels(finding, series),
     )
 
 

@@ -95,7 +95,11 @@ def _confirmed(
     bench: Bench, night: Night, detector: DetectorSettings, findings: list[Finding], measured: Measured, began: float
 ) -> list[Finding]:
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
-    mine = [one for one in within(to_measure(bench.store, findings), night.plan) if one.server == night.server]
+    mine = [
+        one
+        for one in within(to_measure(bench.store, findings, detector.metrics), night.plan)
+        if one.server == night.server
+    ]
     known = {dbms: runnable(bench, dbms) for dbms in {suspect.dbms for suspect in mine}}
     here, lost = to_be_had(mine, known)
     measured.warnings += lost

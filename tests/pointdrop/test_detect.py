@@ -15,6 +15,7 @@ from detector import DetectorSettings
 from detector.errors import DetectorError
 from history import datasets
 from history.errors import BadSettings, UnknownSeries
+from history.metrics import shipped_metrics
 from history.model import FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
@@ -198,7 +199,7 @@ def test_both_sides_of_what_explains_a_finding_are_of_one_place(tmp_path: Path) 
                 block(of, 1.0, started=started, ended=started, functions={"scan": (cost,)}, plans={"scan": (plan,)})
             )
         moved = finding("17.2", "17.1", changes={"scan": 5.0}, servers=("small",), functions=False, plans=False)
-        found = explained(moved, [], store)
+        found = explained(moved, [], store, shipped_metrics())
     assert found.plans == () and found.functions == () and found.cause == "product"
 
 
