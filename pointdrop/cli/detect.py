@@ -89,6 +89,7 @@ def detect(
 
     settings = load_detector_settings(configs_dir())
     metrics = settings.metrics
+    write = not (dry_run or suspects or dbms or line)
     with Store.open(history_url(history)) as store:
         _held(store, dbms, line, quiet)
         findings = run_detection(
@@ -97,8 +98,14 @@ def detect(
             dbms=dbms,
             line=line,
             scheduler=scheduler,
-            write=not (dry_run or suspects),
+            write=write,
         )
+        if write and store.events():  # only what people were told do they ask about
+            from alerts import load_settings
+            from pointdrop.jobs.requests import settle_requests
+
+            sources = load_settings(configs_dir()).links.source
+            settle_requests(store, findings, sources, metrics)
         if suspects:
             _suspects(findings, metrics, store, plan, out, github_output)
             return

@@ -6,10 +6,9 @@ be scanned on the workers of a Dask cluster with the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from alerts import load_settings
 from detector import DetectorSettings
 from detector.attachments import attach, missed_service_levels
 from detector.detection import Part, join, parts_of
@@ -19,8 +18,6 @@ from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, StatementPlan
 from history.store import Store
 from pointdrop.jobs.options import option_changes
-from pointdrop.jobs.requests import settle_requests
-from pointdrop.paths import configs_dir
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
@@ -41,12 +38,8 @@ def run_detection(
     line: str | None = None,
     scheduler: str | None = None,
     write: bool = True,
-    sources: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """All findings of the history, written to it as its newest detection unless `write` is false.
-
-    With it goes which requests of people are answered by now; `sources`, by DBMS, say where the source of two releases
-    is compared (those of `alerts.toml` by default).
 
     `dbms` and `line` restrict what is looked at, and then nothing is written, since a detection is of the whole
     history. `scheduler` is the address of a Dask scheduler, as in `tcp://10.0.0.1:8786`.
@@ -55,8 +48,6 @@ def run_detection(
     findings = find(series, settings, store, scheduler)
     if write and dbms is None and line is None:
         store.append_detection(findings, settings.digest)
-        known = load_settings(configs_dir()).links.source if sources is None else sources
-        settle_requests(store, findings, series, known, settings.metrics)
     return findings
 
 

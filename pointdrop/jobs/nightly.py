@@ -23,7 +23,7 @@ from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measurable import measurable
 from pointdrop.jobs.measuring import Bench, Measured, measure_all, planned, runnable
 from pointdrop.jobs.nights import SECONDS_A_MINUTE
-from pointdrop.jobs.requests import to_measure
+from pointdrop.jobs.requests import settle_requests, to_measure
 from pointdrop.jobs.site import site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from reports import build
@@ -57,7 +57,7 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
         budget_minutes=night.plan.budget_minutes,
     )
     bench.say("looking for changes")
-    findings = run_detection(bench.store, detector)
+    findings = _detected(bench, detector)
     if night.confirm:
         findings = _confirmed(bench, night, detector, findings, measured, began)
     issues, incomplete = _filed(bench, night)
@@ -79,6 +79,14 @@ def nightly(bench: Bench, night: Night, dbms: Collection[str] = ()) -> Summary:
         site=night.site,
         issues_at=str(bench.state / "issues") if night.tracker.name == "files" else night.tracker.name,
     )
+
+
+def _detected(bench: Bench, settings: DetectorSettings) -> list[Finding]:
+    """The newest detection; requests that it answers are settled."""
+    findings = run_detection(bench.store, settings)
+    sources = load_alert_settings(bench.configs).links.source
+    settle_requests(bench.store, findings, sources, settings.metrics)
+    return findings
 
 
 def _filed(bench: Bench, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
@@ -110,4 +118,4 @@ def _confirmed(
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
     measured.merge(measure_all(bench, night.plan, night.server, work, budget_minutes=left))
-    return run_detection(bench.store, detector)
+    return _detected(bench, detector)

@@ -39,19 +39,15 @@ def to_measure(store: Store, findings: Sequence[Finding], metrics: MetricRegistr
 
 
 def settle_requests(
-    store: Store,
-    findings: Sequence[Finding],
-    series: Iterable[Series],
-    sources: Mapping[str, str],
-    metrics: MetricRegistry,
+    store: Store, findings: Sequence[Finding], sources: Mapping[str, str], metrics: MetricRegistry
 ) -> None:
-    """Write down which requests are answered by the `series` that `findings` were made of.
+    """Write down which requests are answered by the history that `findings`, its newest detection, were made of.
 
     `sources`, by DBMS: where the source of two releases is compared.
     """
     if waiting := open_requests(store.events()):
         started = {session.id: session.started for session in store.sessions()}
-        for request in answered(waiting, findings, series, started):
+        for request in answered(waiting, findings, store.series(), started):
             done = f"{request.event.removesuffix('-requested')}-done"
             found = [finding for finding in findings if request.key in keys_of(finding)]
             detail = result_of(request.event, found, sources, metrics)

@@ -16,7 +16,7 @@ from detector.errors import DetectorError
 from history import datasets
 from history.errors import BadSettings, UnknownSeries
 from history.metrics import shipped_metrics
-from history.model import FunctionCost, Measurement, StatementPlan
+from history.model import FindingEvent, FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
@@ -87,6 +87,18 @@ def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
     assert "No changes." in told.stderr and "The history is empty" in told.stderr
     assert "No changes." not in told.stdout
     assert CliRunner().invoke(app, ["detect", "--history", url, "--quiet"]).stderr == ""
+
+
+def test_detect_settles_what_people_asked_for(tmp_path: Path) -> None:
+    """Nothing is left to measure at a boundary that the newest detection does not find."""
+    url = f"sqlite:///{tmp_path}/asked.db"
+    with Store.open(url) as opened:
+        opened.append_event(FindingEvent(key="gone", event="rerun-requested", at=SESSION.started))
+        run("detect", "--history", url, "--dry-run")
+        run("detect", "--history", url, "--dbms", "mysql")
+        assert [event.event for event in opened.events()] == ["rerun-requested"], "these write nothing"
+        run("detect", "--history", url)
+        assert [event.event for event in opened.events()] == ["rerun-requested", "rerun-done"]
 
 
 @pytest.mark.parametrize("command", ["detect", "replay"])
