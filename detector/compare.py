@@ -17,7 +17,7 @@ that of a plan of five looks (Pocock 1977, "Group sequential methods in the desi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,16 +53,6 @@ class Comparison:
     blocks_before: int
     blocks_after: int
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class FamilyComparison:
-    """The comparison of a whole suite: family verdict first, then each test."""
-
-    verdict: Verdict
-    tests: dict[str, Comparison]
-    more: tuple[str, ...]
-    """Tests that more blocks could settle."""
 
 
 def compare(
@@ -144,29 +134,17 @@ def _result(
     return Comparison(verdict, percent(size), low, percent(size + half), int(x.size), int(y.size), tuple(warnings))
 
 
-def compare_family(comparisons: Mapping[str, Comparison]) -> FamilyComparison:
+def family_verdict(comparisons: Collection[Comparison]) -> Verdict:
     """The verdict on a suite of tests: DIFFERENT when any test is, SAME when all are, else UNKNOWN.
 
     The error budget holds for every test; in a large suite a few tests differ by chance, so a family in which not more
     tests differ than chance allows, none of them by three times its interval, stays UNKNOWN.
     """
-    different = [name for name, one in comparisons.items() if one.verdict == "DIFFERENT"]
-    more = tuple(sorted(name for name, one in comparisons.items() if one.verdict == "UNKNOWN"))
-    chance = 1 + int(ERROR * len(comparisons))
-    clear = [
-        name
-        for name in different
-        if abs(comparisons[name].change_pct) > 1.5 * (comparisons[name].high_pct - comparisons[name].low_pct) / 2.0
-    ]
-    if len(different) > chance or clear:
-        verdict: Verdict = "DIFFERENT"
-    elif different or more or not comparisons:
-        verdict = "UNKNOWN"
-    else:
-        verdict = "SAME"
-    return FamilyComparison(verdict, dict(sorted(comparisons.items())), more)
-
-
-def wants_more(family: FamilyComparison, blocks: int, budget: int) -> bool:
-    """Whether another pair of blocks is worth its time: something is UNKNOWN and the budget of blocks is not spent."""
-    return bool(family.more) and blocks < budget
+    different = [comparison for comparison in comparisons if comparison.verdict == "DIFFERENT"]
+    clear = any(
+        abs(comparison.change_pct) > 1.5 * (comparison.high_pct - comparison.low_pct) / 2.0 for comparison in different
+    )
+    if clear or len(different) > 1 + int(ERROR * len(comparisons)):
+        return "DIFFERENT"
+    same = comparisons and all(comparison.verdict == "SAME" for comparison in comparisons)
+    return "SAME" if same else "UNKNOWN"

@@ -53,15 +53,6 @@ class Levels(NamedTuple):
     """P(the value at r is from the heavy tail | values)."""
 
 
-class Jumps(NamedTuple):
-    """The change at given boundaries, given that there is one."""
-
-    mean: Floats
-    sd: Floats
-    substantial: Floats
-    """P(|change| >= floor | a change)."""
-
-
 @compiled
 def _lattice(values: Floats, sd: Floats, cells: Floats) -> tuple[int, float]:
     """Fill `cells` with the lattice of one series, ascending; returns their number and the lattice step."""

@@ -64,20 +64,11 @@ class Scan:
     """[servers, tests, releases] P(the release moves this test on this server)."""
     shows: Floats
     """[metrics] P(a change of a test shows in this metric), learned."""
-    moved: Floats
-    """P(the level of this series changes at r by at least the smallest change of its metric)."""
     beliefs: coupling.Beliefs
-    level: Floats
     values: Floats
     """The panel's values without the passing common shift."""
-    sd: Floats
-    """Noise of each value."""
-    between: Floats
-    """[metrics, servers, tests] variance between releases."""
     transient: Floats
     """P(the value at r is an outlier that its neighbours do not share)."""
-    shift: Floats
-    """[metrics, servers, releases] the passing shift common to all quiet tests."""
     floor: Floats
     """[metrics] smallest log step that counts as a change."""
     least: float
@@ -138,7 +129,6 @@ def scan(panel: Panel) -> Scan:
         shows[pair.cpu] = pairing.APART_SHOWS
     beliefs = coupling.start(panel.shape, rate, shows)
     values = raw
-    shift = np.zeros((panel.shape[0], panel.shape[1], panel.shape[3]))
     for turn in range(ROUNDS):
         sd = np.sqrt(between[..., None] + raw_known + noise.LEAST_SD**2)
         levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
@@ -173,14 +163,9 @@ def scan(panel: Panel) -> Scan:
         panel=panel,
         hit=hit,
         shows=shown,
-        moved=levels.posterior,
         beliefs=beliefs,
-        level=levels.level,
         values=values,
-        sd=sd,
-        between=between,
         transient=levels.outlier,
-        shift=shift,
         floor=floor,
         least=PROBABILITY_SINGLE if alone else 0.0,
     )

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from detector.attachments import comparable
-from detector.compare import Comparison, compare, compare_family
+from detector.compare import Comparison, compare, family_verdict
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
@@ -253,14 +253,13 @@ def _report(
     }
     order = {test.name: number for number, test in enumerate(job.tests)}
     rows = [_row(values, key, one) for key, one in sorted(found.items(), key=lambda item: (order[item[0][0]], item[0]))]
-    family = compare_family({f"{test} {metric}": one for (test, metric), one in found.items()})
     return CompareReport(
         base=f"{job.base[0]}",
         candidate=f"{job.candidate[0]}",
         server=job.server.name,
         lane=job.profile.lane,
         profile=job.profile.name,
-        verdict=family.verdict,
+        verdict=family_verdict(found.values()),
         rounds=rounds,
         blocks=values.blocks,
         minutes=round(minutes, 2),
