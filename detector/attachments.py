@@ -72,8 +72,8 @@ def comparable(before: Mapping[str, float], after: Mapping[str, float]) -> set[s
     ['audit', 'parse', 'plan']
     """
     end_before, end_after = (min(side.values()) if len(side) >= TOP_FUNCTIONS else 0.0 for side in (before, after))
-    known = {name for name, cost in before.items() if name in after or cost > end_after}
-    return known | {name for name, cost in after.items() if name in before or cost > end_before}
+    certain = {name for name, cost in before.items() if name in after or cost > end_after}
+    return certain | {name for name, cost in after.items() if name in before or cost > end_before}
 
 
 def _functions(

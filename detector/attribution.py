@@ -81,10 +81,10 @@ def origin(
     """
     explained, asked, shifts, epochs, joined = 0, 0, [], 0, 0
     for move in moves:
-        one = series[move.key.id]
+        member = series[move.key.id]
         left = previous[move.key.id]
-        shift = control_shift(one, left, release)
-        if epochs_at(one, left) and not epochs_at(one, left) & epochs_at(one, release):
+        shift = control_shift(member, left, release)
+        if epochs_at(member, left) and not epochs_at(member, left) & epochs_at(member, release):
             epochs += 1
             joined += shift is not None
         if shift is None or move.before <= 0 or move.after <= 0:
@@ -164,27 +164,27 @@ def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: 
 
     `series` are those of the DBMS, of all lines. Three lines at least must be there to say "every".
     """
-    of_line = [one for one in series if one.key.line == finding.line]
-    after = set().union(*(sessions_at(one, finding.release) for one in of_line)) if of_line else set()
-    before = set().union(*(sessions_at(one, finding.previous) for one in of_line)) if of_line else set()
+    of_line = [member for member in series if member.key.line == finding.line]
+    after = set().union(*(sessions_at(member, finding.release) for member in of_line)) if of_line else set()
+    before = set().union(*(sessions_at(member, finding.previous) for member in of_line)) if of_line else set()
     fresh = after - before
     if not fresh:
         return ""
-    there: set[str] = set()
-    for one in series:
-        for left, right in zip(one.points, one.points[1:], strict=False):
-            begun = {b.session_id for b in right.values} - {b.session_id for b in left.values}
-            if begun & fresh and {b.session_id for b in right.values} <= begun:
-                there.add(one.key.line)
+    lines: set[str] = set()
+    for member in series:
+        for left, right in zip(member.points, member.points[1:], strict=False):
+            new_sessions = {b.session_id for b in right.values} - {b.session_id for b in left.values}
+            if new_sessions & fresh and {b.session_id for b in right.values} <= new_sessions:
+                lines.add(member.key.line)
     moved = {
         other.line
         for other in all_findings
         if other.dbms == finding.dbms
         and other.kind == finding.kind
-        and any(sessions_at(one, other.release) & fresh for one in series if one.key.line == other.line)
+        and any(sessions_at(member, other.release) & fresh for member in series if member.key.line == other.line)
     } | {finding.line}
-    if len(there) >= 3 and there <= moved:
-        return f"Every line measured in these sessions moved: {', '.join(sorted(there))}."
+    if len(lines) >= 3 and lines <= moved:
+        return f"Every line measured in these sessions moved: {', '.join(sorted(lines))}."
     return ""
 
 
@@ -194,7 +194,7 @@ def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
     False when it can speak about none. A fix that is back-patched to every line moves all of them on one day; what
     tells it from a machine that moved is a control that did not.
     """
-    by_id = {one.key.id: one for one in series}
+    by_id = {member.key.id: member for member in series}
     stood, asked = 0, 0
     for move in finding.moves:
         shift = control_shift(by_id[move.key.id], finding.previous, finding.release)

@@ -22,12 +22,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from detector import robust
+from detector.arrays import MAD, Floats
 
-Floats = NDArray[np.float64]
 Verdict = Literal["SAME", "DIFFERENT", "UNKNOWN"]
 
 #: The two-sided error of all looks together, and Pocock's level of each of five looks that keeps it.
@@ -117,7 +115,7 @@ def _variance(x: Floats, y: Floats, noise: float | None) -> tuple[float, float]:
     df = float(max(x.size + y.size - 2, 0))
     scatter = float((residual**2).sum() / df) if df else 0.0
     if df >= 4:
-        typical = (robust.MAD * float(np.median(np.abs(residual)))) ** 2
+        typical = (MAD * float(np.median(np.abs(residual)))) ** 2
         scatter = max(min(scatter, 4.0 * typical), typical)
     if noise is None:
         return max(scatter, 1e-12), max(df, 1.0)

@@ -74,11 +74,11 @@ def upheld(
     with the others it would pass for confirmed. It stays where its test was seen again in another metric, by about as
     much, and where nothing on its server has been judged; it is judged itself once there are blocks.
     """
-    found = {move.key.id: judged(move, series[move.key.id], previous, release, metrics) for move in moves}
-    servers = {move.key.server for move in moves if found[move.key.id]}
+    comparisons = {move.key.id: judged(move, series[move.key.id], previous, release, metrics) for move in moves}
+    servers = {move.key.server for move in moves if comparisons[move.key.id]}
     again: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for move in moves:
-        if (comparison := found[move.key.id]) and _again(comparison, move):
+        if (comparison := comparisons[move.key.id]) and _again(comparison, move):
             again[move.key.server, move.key.test, move.direction].append(_size(move))
 
     def alike(move: Move) -> bool:
@@ -88,7 +88,7 @@ def upheld(
     return [
         move
         for move in moves
-        if found[move.key.id]
+        if comparisons[move.key.id]
         or move.key.server not in servers
         or min(move.blocks_before, move.blocks_after) >= FEWEST_BLOCKS["time"]
         or alike(move)
@@ -107,8 +107,8 @@ def confirm(
     metrics: MetricRegistry,
 ) -> Confirmation:
     """The tier of a finding from its moves; `series`, and the release before it, by series id."""
-    found = [(move, judged(move, series[move.key.id], previous[move.key.id], release, metrics)) for move in moves]
-    compared = [(move, comparison) for move, comparison in found if comparison]
+    judgements = [(move, judged(move, series[move.key.id], previous[move.key.id], release, metrics)) for move in moves]
+    compared = [(move, comparison) for move, comparison in judgements if comparison]
     seen = sum(_again(comparison, move) for move, comparison in compared)
     refuted = sum(_against(comparison, move) for move, comparison in compared)
     if not compared:
@@ -124,11 +124,12 @@ def confirm(
     return Confirmation("provisional", (sentence,))
 
 
-def _again(found: Comparison, move: Move) -> bool:
-    return found.verdict == "DIFFERENT" and found.change_pct * move.change_pct > 0
+def _again(comparison: Comparison, move: Move) -> bool:
+    return comparison.verdict == "DIFFERENT" and comparison.change_pct * move.change_pct > 0
 
 
-def _against(found: Comparison, move: Move) -> bool:
-    if found.verdict == "UNKNOWN":
-        return found.change_pct * move.change_pct < 0 or abs(found.change_pct) < LEANING * abs(move.change_pct) / 2.0
-    return not _again(found, move)
+def _against(comparison: Comparison, move: Move) -> bool:
+    if comparison.verdict == "UNKNOWN":
+        change, moved = comparison.change_pct, move.change_pct
+        return change * moved < 0 or abs(change) < LEANING * abs(moved) / 2.0
+    return not _again(comparison, move)

@@ -18,9 +18,10 @@ import math
 import numpy as np
 from scipy.fft import dct, idct
 
-from detector.commits.levels import BINS_PER_SIGMA, TABLE_ZERO, Floats
+from detector.arrays import Floats
+from detector.commits.level_states import BINS_PER_SIGMA, TABLE_ZERO
 from detector.commits.noise import learn_density
-from detector.compiled import compiled
+from detector.compilation import compiled
 
 #: Cosines at most, and values for each.
 MOST_COSINES = 16

@@ -15,8 +15,9 @@ import math
 
 import numpy as np
 
-from detector.commits.levels import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO, Floats
-from detector.compiled import compiled
+from detector.arrays import Floats
+from detector.commits.level_states import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO
+from detector.compilation import compiled
 
 #: Median of |x| to standard deviation, for a normal distribution.
 MAD_TO_SIGMA = 1.4826

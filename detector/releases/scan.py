@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.releases import agreement, common, coupling, noise, pairing
-from detector.releases.levels import Levels, infer
+from detector.arrays import Bools, Floats
+from detector.releases import agreement, coupling, noise, pairing
+from detector.releases.level_posterior import LevelPosterior, infer
 from detector.releases.metric_kinds import KINDS, evidence, kind_of
-from detector.releases.panel import Panel
-
-Floats = NDArray[np.float64]
+from detector.releases.series_panel import Panel
 
 #: When more than this share of the series starts off the second release, the first one is not the outlier.
 MOST_TESTS = 0.5
@@ -75,18 +73,18 @@ class Scan:
     """P(a change) below which none may be placed: higher where single values speak for their releases."""
 
 
-def doubtful(panel: Panel) -> NDArray[np.bool_]:
+def doubtful(panel: Panel) -> Bools:
     """[releases] true where a passing oddity is likelier than a change: a single value, and little else released.
 
     The newest release gets the benefit of the doubt: there is nothing yet to tell the two apart, and saying nothing
     would be worse than asking for a second run.
     """
-    found = panel.single & (panel.gaps < noise.QUIET_GAP)
-    found[-1] = False
-    return found
+    likely_odd = panel.single & (panel.gaps < noise.QUIET_GAP)
+    likely_odd[-1] = False
+    return likely_odd
 
 
-def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
+def change_prior(panel: Panel) -> tuple[Floats, Bools]:
     """[releases] P(a change at r) before any evidence, and where it must not be learned.
 
     The more releases lie in between, the more could have happened. Where the first release has a single value, a
@@ -100,7 +98,7 @@ def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
     return prior, fixed
 
 
-def scan(panel: Panel) -> Scan:
+def scan_panel(panel: Panel) -> Scan:
     """The beliefs about `panel`."""
     names = [kind_of(metric) for metric in panel.metrics]
     kinds = [KINDS[name] for name in names]
@@ -113,15 +111,15 @@ def scan(panel: Panel) -> Scan:
     rate, fixed = change_prior(panel)
     groups = _groups(panel)
     prior = noise.priors(panel)
-    known = panel.block_variance + panel.rounding
-    between = noise.from_differences(panel.values, known, panel.gaps, prior)
-    variance = between + noise.mean_known(panel.values, known)
+    explained = panel.block_variance + panel.rounding
+    between = noise.from_differences(panel.values, explained, panel.gaps, prior)
+    variance = between + noise.mean_explained(panel.values, explained)
     pair = pairing.pair_of(panel, variance)
-    told = np.where(np.array(evidence(panel.metrics))[:, None, None, None], panel.values, np.nan)
-    raw, raw_known = told, known
+    evident = np.where(np.array(evidence(panel.metrics))[:, None, None, None], panel.values, np.nan)
+    raw, raw_explained = evident, explained
     if pair is not None:
-        raw, raw_known = pairing.together(pair, told, known)
-        between = noise.from_differences(raw, raw_known, panel.gaps, prior)
+        raw, raw_explained = pairing.together(pair, evident, explained)
+        between = noise.from_differences(raw, raw_explained, panel.gaps, prior)
     outlier = np.array([kind.transient for kind in kinds])[:, None] * np.where(single, TRANSIENT_SINGLE, 1.0)
     transient = np.broadcast_to(outlier[:, None, None, :], panel.shape).copy()
     shows = np.array([kind.shows for kind in kinds])
@@ -130,7 +128,7 @@ def scan(panel: Panel) -> Scan:
     beliefs = coupling.start(panel.shape, rate, shows)
     values = raw
     for turn in range(ROUNDS):
-        sd = np.sqrt(between[..., None] + raw_known + noise.LEAST_SD**2)
+        sd = np.sqrt(between[..., None] + raw_explained + noise.LEAST_SD**2)
         levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
         last = turn == ROUNDS - 1
         beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups, shows))
@@ -141,17 +139,17 @@ def scan(panel: Panel) -> Scan:
             rate[1] = CHANGE_MOST
         transient = _transients(panel, outlier, levels.outlier, single)
         if turn >= NOISE_ROUNDS[0]:
-            shift = common.shift(raw, levels.level, levels.posterior)
+            shift = noise.common_shift(raw, levels.level, levels.posterior)
             values = raw - shift[:, :, None, :]
             if turn < NOISE_ROUNDS[1]:
                 between = noise.from_residuals(
-                    values, raw_known, levels, prior, single=alone and len(panel.releases) >= LONG_LINE
+                    values, raw_explained, levels, prior, single=alone and len(panel.releases) >= LONG_LINE
                 )
         if pair is not None and turn == PAIRING_ROUND:
             pair = pairing.taught(pair, panel, variance, beliefs.hit)
-            raw, raw_known = pairing.together(pair, told, known)
+            raw, raw_explained = pairing.together(pair, evident, explained)
             values = raw
-            between = noise.from_differences(raw, raw_known, panel.gaps, prior)
+            between = noise.from_differences(raw, raw_explained, panel.gaps, prior)
     shown = beliefs.metrics.copy()
     if pair is not None:
         shown[pair.cpu] = kinds[pair.cpu].shows * min(float(np.median(pair.response)), 1.0)
@@ -171,7 +169,7 @@ def scan(panel: Panel) -> Scan:
     )
 
 
-def _starts_apart(levels: Levels, panel: Panel) -> float:
+def _starts_apart(levels: LevelPosterior, panel: Panel) -> float:
     """Share of the series whose first release lies off the second, as a change or as an outlier."""
     measured = (panel.counts[..., 0] > 0) & (panel.counts[..., 1] > 0)
     apart = np.maximum(levels.outlier[..., 0], levels.posterior[..., 1])
@@ -180,11 +178,11 @@ def _starts_apart(levels: Levels, panel: Panel) -> float:
 
 def _infer(
     values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, slab: Floats, floor: Floats
-) -> Levels:
+) -> LevelPosterior:
     metrics, servers, tests, releases = values.shape
     flat = (metrics * servers * tests, releases)
     each = servers * tests
-    found = infer(
+    posterior = infer(
         np.ascontiguousarray(values.reshape(flat)),
         np.ascontiguousarray(sd.reshape(flat)),
         np.ascontiguousarray(change.reshape(flat)),
@@ -193,10 +191,10 @@ def _infer(
         np.repeat(slab, each),
         np.repeat(floor, each),
     )
-    return Levels(*(array.reshape(values.shape) for array in found))
+    return LevelPosterior(*(array.reshape(values.shape) for array in posterior))
 
 
-def _transients(panel: Panel, prior: Floats, seen: Floats, single: NDArray[np.bool_]) -> Floats:
+def _transients(panel: Panel, prior: Floats, seen: Floats, single: Bools) -> Floats:
     """Outlier rates learned per metric and release; `prior` is [metrics, releases], `seen` the probabilities."""
     measured = panel.counts > 0
     by_release = np.where(measured, seen, 0.0).sum(axis=(1, 2))

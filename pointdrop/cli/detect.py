@@ -227,7 +227,7 @@ def explain(
     from tempfile import TemporaryDirectory
 
     from detector.errors import UnknownEvidence
-    from detector.explain import explain as explained
+    from detector.explanation import explain as explained
     from history import datasets
     from history.model import SeriesKey
     from history.store import Store

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, side_of, step, told
+from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, record, side_of, step
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.metrics import Metric
@@ -152,7 +152,7 @@ def run(job: Bench, path: Path, bisection: Bisection) -> tuple[Bisection, Answer
             bisection = _measure(job, path, bisection, wanted, ends)
         except ReleaseError as error:
             note = {**bisection.notes, wanted.candidate: str(error).splitlines()[0]}
-            machine = told(bisection.machine, wanted.candidate, "unusable", 0)
+            machine = record(bisection.machine, wanted.candidate, "unusable", 0)
             bisection = bisection.model_copy(update={"machine": machine, "notes": note})
             _write(path, bisection)
             job.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
@@ -206,7 +206,7 @@ def _judge(job: Bench, bisection: Bisection, wanted: Measure, ends: tuple[str, s
     good, bad, candidate = (bisection.values.get(name, ()) for name in (*ends, wanted.candidate))
     floor_pct, noise = job.metric.smallest_change_pct, noise_prior(job.metric, bisection.test)
     side = side_of(good, bad, candidate, floor_pct=floor_pct, noise=noise) if candidate else "unusable"
-    return bisection.model_copy(update={"machine": told(bisection.machine, wanted.candidate, side, wanted.blocks)})
+    return bisection.model_copy(update={"machine": record(bisection.machine, wanted.candidate, side, wanted.blocks)})
 
 
 def _nothing_to_find(job: Bench, bisection: Bisection, ends: tuple[str, str]) -> str:

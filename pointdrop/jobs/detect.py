@@ -13,7 +13,7 @@ from detector import DetectorSettings
 from detector.attachments import attach, missed_service_levels
 from detector.detection import Part, join, parts_of
 from detector.errors import DetectorError
-from detector.releases.campaign import families
+from detector.releases.families import families
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, StatementPlan
 from history.store import Store

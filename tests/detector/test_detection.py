@@ -9,8 +9,8 @@ from detector import DetectorSettings, detect
 from detector.attachments import attach, missed_service_levels
 from detector.errors import UnknownEvidence
 from detector.evidence import _agreeing
-from detector.explain import explain
-from detector.moves import q_values
+from detector.explanation import explain
+from detector.series_moves import q_values
 from history.metrics import MetricRegistry, shipped_metrics
 from history.model import Finding, FunctionCost, Move, Release, Series, SeriesKey, StatementPlan
 from tests.detector.making import key, series
@@ -96,7 +96,7 @@ def test_releases_in_between_are_suspects() -> None:
         for one in suite(drop=0.08)
     ]
     known = [Release(dbms="postgres", version=f"17.{r}", line="17") for r in range(RELEASES)]
-    (finding,) = detect(made, known=known)
+    (finding,) = detect(made, releases=known)
     assert finding.previous == "17.3"
     assert finding.unmeasured == ("17.4", "17.5")
 

@@ -19,9 +19,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.compiled import compiled
+from detector.arrays import Floats
+from detector.compilation import compiled
 
 #: Lattice step in standard deviations of the most precise value of the series.
 STEP_SD = 0.5
@@ -35,10 +35,8 @@ TAIL_SD = 3.0
 TABLE_PER_SD = 128.0
 TABLE_CELLS = 1024
 
-Floats = NDArray[np.float64]
 
-
-class Levels(NamedTuple):
+class LevelPosterior(NamedTuple):
     """Posterior quantities of every series; arrays are [series, releases]."""
 
     bayes_factor: Floats
@@ -98,8 +96,8 @@ def _lattice(values: Floats, sd: Floats, cells: Floats) -> tuple[int, float]:
 
 @compiled
 def _median(values: Floats) -> float:
-    kept = values[~np.isnan(values)]
-    return float(np.median(kept))
+    measured = values[~np.isnan(values)]
+    return float(np.median(measured))
 
 
 @compiled
@@ -270,7 +268,7 @@ def _pass(
 
 def infer(
     values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, scale: Floats, floor: Floats
-) -> Levels:
+) -> LevelPosterior:
     """Forward-backward over every series.
 
     `values`, `sd`, `change`, `transient` are [series, releases]: log value (NaN where absent), noise sd of that value,
@@ -278,4 +276,4 @@ def infer(
     [releases]: probability that a transient of the release before lasts.
     `scale` is [series]: width of the slab in log units; `floor` is [series]: a smaller step is no change.
     """
-    return Levels(*_pass(values, sd, change, transient, stick, scale, floor))
+    return LevelPosterior(*_pass(values, sd, change, transient, stick, scale, floor))

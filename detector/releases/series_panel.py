@@ -1,4 +1,4 @@
-"""The series of one campaign as one dense array: [metrics, servers, tests, releases], on the log scale.
+"""The series of one family as one dense array: [metrics, servers, tests, releases], on the log scale.
 
 Blocks of a release become a robust mean and the variance of that mean; what was not measured is NaN. A test without
 a metric, a release without a test, a server without a release: all are NaN and say nothing.
@@ -16,14 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector import robust
+from detector.arrays import Bools, Floats, Ints, median
 from detector.errors import InvalidSeries
 from detector.releases.metric_kinds import COSTS, kind_of
 from history.metrics import Metric
-
-Floats = NDArray[np.float64]
 
 #: Blocks further than this many within-release deviations from their median are pulled in (Huber).
 HUBER_SD = 2.0
@@ -56,9 +53,9 @@ class Panel:
     """The same shape: variance of that mean from the blocks' scatter inside a release; 0 where there is one block."""
     rounding: Floats
     """The same shape: variance from the digits the value was printed with."""
-    counts: NDArray[np.int64]
+    counts: Ints
     """The same shape: blocks."""
-    linear: NDArray[np.bool_]
+    linear: Bools
     """[metrics, servers, tests] true where the series has negative values: values / scale instead of log."""
     scale: Floats
     """[metrics, servers, tests] divisor of a linear series, offset added before the log of one with zeros, else 0."""
@@ -69,7 +66,7 @@ class Panel:
         return metrics, servers, tests, releases
 
     @property
-    def single(self) -> NDArray[np.bool_]:
+    def single(self) -> Bools:
         """[releases] true where one number must speak for a test: no second block, server or kind of measurement."""
         looks = self.counts.max(axis=0).sum(axis=0)
         kinds = np.array([kind_of(metric) for metric in self.metrics])
@@ -91,7 +88,7 @@ def _rounding(raw: Floats) -> Floats:
     return half
 
 
-def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+def _transform(blocks: Floats) -> tuple[Floats, Floats, Bools, Floats]:
     """Blocks on the log (or linear) scale, the slope of that scale, which series are linear, and their scale."""
     low = np.where(np.isfinite(blocks), blocks, np.inf).min(axis=(-1, -2))
     scale = np.zeros(blocks.shape[:-2])
@@ -115,7 +112,7 @@ def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Float
     return values, slope, linear, scale
 
 
-def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def robust_mean(values: Floats) -> tuple[Floats, Floats, Ints]:
     """Mean over the last axis with far blocks pulled in, the variance of that mean, and the number of blocks.
 
     `values` is [..., releases, blocks]. The scatter of single blocks is the median gap between pairs of blocks of a
@@ -133,9 +130,9 @@ def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
         return values[..., 0], np.zeros(values.shape[:-1]), counts
     first, second = np.triu_indices(blocks, 1)
     gaps = np.abs(values[..., first] - values[..., second])
-    scatter = robust.median(gaps.reshape(*gaps.shape[:-2], -1)) / MEDIAN_GAP
+    scatter = median(gaps.reshape(*gaps.shape[:-2], -1)) / MEDIAN_GAP
     scatter = np.maximum(np.nan_to_num(scatter), 1e-9)[..., None]
-    middle = robust.median(values)[..., None]
+    middle = median(values)[..., None]
     reach = HUBER_SD * scatter[..., None]
     pulled = np.where(np.isfinite(values), middle + np.clip(values - middle, -reach, reach), 0.0)
     mean = np.where(counts > 0, pulled.sum(axis=-1) / np.maximum(counts, 1), np.nan)

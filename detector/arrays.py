@@ -1,13 +1,15 @@
-"""Medians that ignore what is absent, compiled: numpy's own are slow on many short rows."""
+"""The arrays of the detector: their types, and medians that ignore what is absent."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detector.compiled import compiled
+from detector.compilation import compiled
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 #: One standard deviation from a median absolute deviation, at the normal.
 MAD = 1.4826
@@ -15,8 +17,8 @@ MAD = 1.4826
 
 @compiled
 def _medians(rows: Floats) -> Floats:
-    found = np.full(rows.shape[0], np.nan)
-    kept = np.empty(rows.shape[1])
+    medians = np.full(rows.shape[0], np.nan)
+    ordered = np.empty(rows.shape[1])
     for i in range(rows.shape[0]):
         n = 0
         for j in range(rows.shape[1]):
@@ -24,18 +26,18 @@ def _medians(rows: Floats) -> Floats:
             if np.isnan(value):
                 continue
             k = n
-            while k > 0 and kept[k - 1] > value:
-                kept[k] = kept[k - 1]
+            while k > 0 and ordered[k - 1] > value:
+                ordered[k] = ordered[k - 1]
                 k -= 1
-            kept[k] = value
+            ordered[k] = value
             n += 1
         if n > 0:
-            found[i] = 0.5 * (kept[(n - 1) // 2] + kept[n // 2])
-    return found
+            medians[i] = 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2])
+    return medians
 
 
 def median(values: Floats) -> Floats:
-    """Median over the last axis without NaN; NaN where nothing is left. Meant for short rows.
+    """Median over the last axis without NaN; NaN where nothing is left. For many short rows, on which numpy's is slow.
 
     >>> median(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])).tolist()
     [2.0, nan]
