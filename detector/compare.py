@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
-from detector.arrays import MAD, Floats
+from detector.arrays import MAD, Floats, t_quantile
 
 Verdict = Literal["SAME", "DIFFERENT", "UNKNOWN"]
 
@@ -91,7 +90,7 @@ def compare(
             return _result("UNKNOWN", size, math.inf, x, y, both, warnings)
         half = SINGLE_BLOCK_Z * error
     else:
-        half = float(special.stdtrit(df, 1.0 - NOMINAL / 2.0)) * error
+        half = t_quantile(df, 1.0 - NOMINAL / 2.0) * error
     if abs(size) > half and abs(size) >= floor:
         verdict: Verdict = "DIFFERENT"
     elif abs(size) + half <= floor:

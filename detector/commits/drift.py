@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.fft import dct, idct
 
 from detector.arrays import Floats
 from detector.commits.level_states import BINS_PER_SIGMA, TABLE_ZERO
@@ -34,6 +33,8 @@ ONE_WAY_PRICE = 15.0
 
 def smooth_curve(values: Floats) -> tuple[Floats, int]:
     """The cosine curve with the least Bayesian information criterion, and how many cosines it has."""
+    from scipy.fft import dct, idct
+
     n = len(values)
     center = float(values.mean())
     waves = dct(values - center, norm="ortho")

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from detector.arrays import Floats, median
+from detector.arrays import Floats, median, t_quantile
 from detector.releases import noise
 from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments
 from detector.releases.metric_kinds import KINDS, kind_of
@@ -56,7 +55,7 @@ class SeriesStep:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of `size`."""
-        half = float(special.stdtrit(self.df, 0.5 + COVERAGE / 2.0)) * self.error
+        half = t_quantile(self.df, 0.5 + COVERAGE / 2.0) * self.error
         return self.size - half, self.size + half
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from detector import DetectorSettings
 from detector.attachments import attach, missed_service_levels
@@ -15,13 +16,14 @@ from detector.detection import Part, join, parts_of
 from detector.errors import DetectorError
 from detector.releases.families import families
 from history.metrics import MetricRegistry, load_metrics
-from history.model import Finding, FunctionCost, Move, Series, StatementPlan
+from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
 from pointdrop.jobs.options import option_changes
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
 
+Detail = TypeVar("Detail", FunctionCost, StatementPlan)
 Scanned = Callable[[list[list[Series]], DetectorSettings], list[Part]]
 
 
@@ -90,40 +92,40 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
     """
     if finding.kind == "drift":
         return finding
-    counted = _most_moved(move for move in finding.moves if metrics[move.key.metric].lane == "instructions")
+    counted = [move for move in finding.moves if metrics[move.key.metric].lane == "instructions"]
 
-    def functions(version: str) -> dict[str, tuple[FunctionCost, ...]]:
-        return {
-            test: store.functions(
-                finding.dbms, version, test,
-                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark, lane="instructions",
-            )
-            for test, move in counted.items()
-        }  # fmt: skip
+    def place(key: SeriesKey) -> dict[str, str]:
+        lane = metrics[key.metric].lane
+        return {"server": key.server, "config": key.config, "benchmark": key.benchmark, "lane": lane}
 
-    def plans(version: str) -> dict[str, tuple[StatementPlan, ...]]:
-        return {
-            test: store.plans(
-                finding.dbms, version, test,
-                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark,
-                lane=metrics[move.key.metric].lane,
-            )
-            for test, move in _most_moved(finding.moves).items()
-        }  # fmt: skip
+    def functions(version: str, key: SeriesKey) -> tuple[FunctionCost, ...]:
+        return store.functions(finding.dbms, version, key.test, **place(key))
 
+    def plans(version: str, key: SeriesKey) -> tuple[StatementPlan, ...]:
+        return store.plans(finding.dbms, version, key.test, **place(key))
+
+    functions_before, functions_after = _both_sides(finding, counted, functions)
+    plans_before, plans_after = _both_sides(finding, finding.moves, plans)
     options = option_changes(finding, store, metrics)
     return attach(
         finding,
-        functions_before=functions(finding.previous),
-        functions_after=functions(finding.release),
-        plans_before=plans(finding.previous),
-        plans_after=plans(finding.release),
+        functions_before=functions_before,
+        functions_after=functions_after,
+        plans_before=plans_before,
+        plans_after=plans_after,
         config_changes=options.changed,
         one_sided_options=options.one_sided,
         sla_failures=missed_service_levels(finding, series),
     )
 
 
-def _most_moved(moves: Iterable[Move]) -> dict[str, Move]:
-    """By test, the largest move."""
-    return {move.key.test: move for move in sorted(moves, key=lambda move: (abs(move.change_pct), move.key.id))}
+def _both_sides(
+    finding: Finding, moves: Iterable[Move], read: Callable[[str, SeriesKey], tuple[Detail, ...]]
+) -> tuple[dict[str, tuple[Detail, ...]], dict[str, tuple[Detail, ...]]]:
+    """What `read` has of the two sides of `finding`, by test, where it moved most; of both or of none."""
+    before, after = {}, {}
+    largest = {move.key.test: move.key for move in sorted(moves, key=lambda move: (abs(move.change_pct), move.key.id))}
+    for test, key in largest.items():
+        if (old := read(finding.previous, key)) and (new := read(finding.release, key)):
+            before[test], after[test] = old, new
+    return before, after

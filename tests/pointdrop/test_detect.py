@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +27,7 @@ from tests.alerts.examples import finding
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of
 
+ROOT = Path(__file__).resolve().parents[2]
 SERIES = "mysql|8.0|ser4|cy10a_bee|insert|l.i1|ips"
 
 
@@ -87,6 +90,19 @@ def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
     assert "No changes." in told.stderr and "The history is empty" in told.stderr
     assert "No changes." not in told.stdout
     assert CliRunner().invoke(app, ["detect", "--history", url, "--quiet"]).stderr == ""
+
+
+def test_what_an_empty_history_does_not_need_is_not_loaded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    Store.open(url).close()
+    heavy = "{'numba', 'scipy', 'pandas', 'alembic', 'psycopg', 'alerts', 'reports', 'runners'}"
+    script = (
+        "import sys; from pointdrop.cli.main import app; "
+        f"app(['detect', '--quiet', '--format', 'json', '--history', '{url}'], standalone_mode=False); "
+        f"print(sorted({heavy} & set(sys.modules)))"
+    )
+    done = subprocess.run((sys.executable, "-c", script), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n[]\n"
 
 
 def test_detect_settles_what_people_asked_for(tmp_path: Path) -> None:
