@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from detector.releases.families import Family
 from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
@@ -165,11 +163,6 @@ def _majority(moves: Sequence[Move]) -> Direction:
         return "regression" if balance > 0 else "improvement"
     largest = max(moves, key=lambda move: abs(move.change_pct))
     return largest.direction
-
-
-def median_pct(moves: Sequence[Move]) -> float:
-    """Median change of several moves."""
-    return float(np.median([move.change_pct for move in moves]))
 
 
 def smallest_detectable(

@@ -115,7 +115,7 @@ def detect(
     elif format == "text":
         emit("\n".join(finding_text(finding, metrics) for finding in findings), out)
     else:
-        rows = records(findings_frame(findings, metrics))
+        rows = records(findings_frame(findings, metrics)) if findings else []
         print_rows(rows, _row_format(format), tuple(FINDING_COLUMNS) if format == "csv" else SHOWN_FINDING, out=out)
     if not findings:
         remark("No changes.", quiet)
