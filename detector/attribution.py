@@ -79,7 +79,7 @@ def origin(
 
     `tests` counts the tests measured by (server, metric, group).
     """
-    explained, asked, shifts, epochs, joined = 0, 0, [], 0, 0
+    explained, shifts, epochs, joined = 0, [], 0, 0
     for move in moves:
         member = series[move.key.id]
         left = previous[move.key.id]
@@ -87,13 +87,10 @@ def origin(
         if epochs_at(member, left) and not epochs_at(member, left) & epochs_at(member, release):
             epochs += 1
             joined += shift is not None
-        if shift is None or move.before <= 0 or move.after <= 0:
-            continue
-        step = math.log(move.after / move.before)
-        asked += 1
-        shifts.append(shift)
-        if shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step):
-            explained += 1
+        if shift is not None and min(move.before, move.after) > 0:
+            shifts.append(shift)
+            explained += _explains(shift, move)
+    asked = len(shifts)
     evidence = []
     if asked:
         shift_pct = 100.0 * math.expm1(float(np.median(shifts)))
@@ -195,12 +192,15 @@ def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
     tells it from a machine that moved is a control that did not.
     """
     by_id = {member.key.id: member for member in series}
-    stood, asked = 0, 0
+    explained = []
     for move in finding.moves:
         shift = control_shift(by_id[move.key.id], finding.previous, finding.release)
-        if shift is None or move.before <= 0 or move.after <= 0:
-            continue
-        step = math.log(move.after / move.before)
-        asked += 1
-        stood += not (shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step))
-    return asked > 0 and stood > asked / 2
+        if shift is not None and min(move.before, move.after) > 0:
+            explained.append(_explains(shift, move))
+    return explained.count(False) > len(explained) / 2
+
+
+def _explains(shift: float, move: Move) -> bool:
+    """Whether a log shift of the control goes the way of `move`, by enough of it."""
+    step = math.log(move.after / move.before)
+    return shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step)

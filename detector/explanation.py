@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,33 +117,19 @@ def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str
     return tuple(notes)
 
 
-def _cases(family: Family, scan: Scan, panel_steps: PanelSteps, place: tuple[int, int, int]) -> list[BoundaryCase]:
-    m, s, t = place
-    panel = family.panel
+def _cases(family: Family, scan: Scan, panel_steps: PanelSteps, place: tuple[int, int, int]) -> Iterator[BoundaryCase]:
     steps = {step.release: step for step in panel_steps.steps if (step.metric, step.server, step.test) == place}
-    cases = []
-    for r in range(1, len(panel.releases)):
-        chance = float(scan.hit[s, t, r])
-        if r not in steps and chance < WORTH:
-            continue
-        if not math.isfinite(panel.values[m, s, t, r]):
-            continue
-        cases.append(_case(family, scan, panel_steps, place, r, chance, steps.get(r)))
-    return cases
+    for r, chance in enumerate(scan.hit[place[1:]].tolist()):
+        if r and (r in steps or chance >= WORTH) and math.isfinite(family.panel.values[place][r]):
+            yield _case(family, scan, panel_steps, place, r, steps.get(r))
 
 
 def _case(
-    family: Family,
-    scan: Scan,
-    panel_steps: PanelSteps,
-    place: tuple[int, int, int],
-    r: int,
-    chance: float,
-    step: SeriesStep | None,
+    family: Family, scan: Scan, panel_steps: PanelSteps, place: tuple[int, int, int], r: int, step: SeriesStep | None
 ) -> BoundaryCase:
-    m, s, t = place
     panel = family.panel
-    values = panel_steps.values[m, s, t]
+    values = panel_steps.values[place]
+    chance = float(scan.hit[place[1:]][r])
     if step is not None:
         before, low, high, after = step.before, *step.interval, step.after
     else:

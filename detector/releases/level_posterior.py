@@ -37,7 +37,7 @@ TABLE_CELLS = 1024
 
 
 class LevelPosterior(NamedTuple):
-    """Posterior quantities of every series; arrays are [series, releases]."""
+    """Posterior quantities of every series; arrays are [metrics, servers, tests, releases]."""
 
     bayes_factor: Floats
     """Evidence of this series alone for a change at r: P(values | change at r) / P(values | none at r)."""
@@ -271,9 +271,12 @@ def infer(
 ) -> LevelPosterior:
     """Forward-backward over every series.
 
-    `values`, `sd`, `change`, `transient` are [series, releases]: log value (NaN where absent), noise sd of that value,
-    prior probability of a change at that release, prior probability that a transient begins there; `stick` is
-    [releases]: probability that a transient of the release before lasts.
-    `scale` is [series]: width of the slab in log units; `floor` is [series]: a smaller step is no change.
+    `values`, `sd`, `change`, `transient` are [metrics, servers, tests, releases]: log value (NaN where absent), noise
+    sd of that value, prior probability of a change at that release, prior probability that a transient begins there;
+    `stick` is [releases]: probability that a transient of the release before lasts.
+    `scale` is [metrics]: width of the slab in log units; `floor` is [metrics]: a smaller step is no change.
     """
-    return LevelPosterior(*_pass(values, sd, change, transient, stick, scale, floor))
+    _, servers, tests, releases = values.shape
+    series = [np.ascontiguousarray(array.reshape(-1, releases)) for array in (values, sd, change, transient)]
+    of_series = [np.repeat(array, servers * tests) for array in (scale, floor)]
+    return LevelPosterior(*(array.reshape(values.shape) for array in _pass(*[*series, stick, *of_series])))

@@ -129,7 +129,7 @@ def scan_panel(panel: Panel) -> Scan:
     values = raw
     for turn in range(ROUNDS):
         sd = np.sqrt(between[..., None] + raw_explained + noise.LEAST_SD**2)
-        levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
+        levels = infer(values, sd, beliefs.prior, transient, stick, slab, floor)
         last = turn == ROUNDS - 1
         beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups, shows))
         if last:
@@ -174,24 +174,6 @@ def _starts_apart(levels: LevelPosterior, panel: Panel) -> float:
     measured = (panel.counts[..., 0] > 0) & (panel.counts[..., 1] > 0)
     apart = np.maximum(levels.outlier[..., 0], levels.posterior[..., 1])
     return float(apart[measured].mean()) if measured.any() else 0.0
-
-
-def _infer(
-    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, slab: Floats, floor: Floats
-) -> LevelPosterior:
-    metrics, servers, tests, releases = values.shape
-    flat = (metrics * servers * tests, releases)
-    each = servers * tests
-    posterior = infer(
-        np.ascontiguousarray(values.reshape(flat)),
-        np.ascontiguousarray(sd.reshape(flat)),
-        np.ascontiguousarray(change.reshape(flat)),
-        np.ascontiguousarray(transient.reshape(flat)),
-        stick,
-        np.repeat(slab, each),
-        np.repeat(floor, each),
-    )
-    return LevelPosterior(*(array.reshape(values.shape) for array in posterior))
 
 
 def _transients(panel: Panel, prior: Floats, seen: Floats, single: Bools) -> Floats:

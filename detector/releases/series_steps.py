@@ -178,25 +178,9 @@ def _of_series(
             chance = float(max(hit[max(place - 1, 1) : place + 2].sum(), hit[place]))
             factor = _factor(size, error, kind.slab)
             moved = min(chance, 1.0) * shows * factor / (shows * factor + 1.0 - shows)
-            counts = panel.counts[m, s, t]
-            steps.append(
-                SeriesStep(
-                    m,
-                    s,
-                    t,
-                    place,
-                    size,
-                    error,
-                    df,
-                    moved,
-                    before[0],
-                    after[0],
-                    before[2],
-                    after[2],
-                    int(counts[left[0] : left[1]].sum()),
-                    int(counts[right[0] : right[1]].sum()),
-                )
-            )
+            blocks = (int(panel.counts[m, s, t, start:stop].sum()) for start, stop in (left, right))
+            levels, releases = (before[0], after[0]), (before[2], after[2])
+            steps.append(SeriesStep(m, s, t, place, size, error, df, moved, *levels, *releases, *blocks))
         weak = [step for step in steps if _weak(step, floor)]
         absent = [place for place in left_places if place not in {step.release for step in steps}]
         if absent:
