@@ -3,7 +3,7 @@
 * machine: the control release moved too, or every line measured in the same sessions did, or all tests of a server
   moved by one and the same amount, or in throughput while their CPU cost stayed.
 * epoch: the two sides were measured on hosts set up differently and no control joins them.
-* plan, config, sla: said by who attaches the evidence (`attach`).
+* plan, config, sla: `attachments` says so, from what the history knows besides.
 """
 
 from __future__ import annotations
@@ -15,18 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detector.releases.kinds import resource_of
-from history.model import (
-    TOP_FUNCTIONS,
-    Cause,
-    Finding,
-    FunctionChange,
-    FunctionCost,
-    Move,
-    PlanChange,
-    Series,
-    StatementPlan,
-)
+from detector.releases.metric_kinds import COSTS, kind_of
+from history.metrics import MetricRegistry
+from history.model import Cause, Finding, Move, Series
 
 #: The control explains a move when it shifted by at least this share of it in the same direction.
 CONTROL_SHARE = 0.5
@@ -39,10 +30,6 @@ ALIKE_SPREAD = 0.25
 #: Throughput moves without CPU cost: so large a share of the tests moved in one and not in the other.
 IDLE_TESTS = 4
 IDLE_SHARE = 0.7
-#: So many functions by the size of their change are kept.
-MOST_FUNCTIONS = 10
-#: A function's change below this many percent of the test's instructions is left out.
-LEAST_FUNCTION_PCT = 0.1
 
 
 @dataclass(frozen=True)
@@ -86,26 +73,24 @@ def origin(
     previous: Mapping[str, str],
     release: str,
     tests: Mapping[tuple[str, str, str], int],
+    metrics: MetricRegistry,
 ) -> Origin:
     """The origin of a boundary from its moves; `series`, and the release before it, by series id.
 
     `tests` counts the tests measured by (server, metric, group).
     """
-    explained, asked, shifts, epochs, joined = 0, 0, [], 0, 0
+    explained, shifts, epochs, joined = 0, [], 0, 0
     for move in moves:
-        one = series[move.key.id]
+        member = series[move.key.id]
         left = previous[move.key.id]
-        shift = control_shift(one, left, release)
-        if epochs_at(one, left) and not epochs_at(one, left) & epochs_at(one, release):
+        shift = control_shift(member, left, release)
+        if epochs_at(member, left) and not epochs_at(member, left) & epochs_at(member, release):
             epochs += 1
             joined += shift is not None
-        if shift is None or move.before <= 0 or move.after <= 0:
-            continue
-        step = math.log(move.after / move.before)
-        asked += 1
-        shifts.append(shift)
-        if shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step):
-            explained += 1
+        if shift is not None and min(move.before, move.after) > 0:
+            shifts.append(shift)
+            explained += _explains(shift, move)
+    asked = len(shifts)
     evidence = []
     if asked:
         shift_pct = 100.0 * math.expm1(float(np.median(shifts)))
@@ -121,7 +106,7 @@ def origin(
             return Origin("epoch", (*evidence, sentence))
         evidence.append("The host was set up differently on the two sides; the control release joins them.")
     same_machine = asked > 0 and all(shift == 0.0 for shift in shifts)
-    sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests)
+    sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests, metrics)
     if sentence:
         return Origin("machine", (*evidence, sentence))
     return Origin("product", tuple(evidence))
@@ -146,8 +131,9 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
     return ""
 
 
-def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> str:
+def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int], metrics: MetricRegistry) -> str:
     """A sentence when most tests moved in throughput, from one block, while their measured CPU cost did not."""
+    kinds = {metric: kind_of(metrics[metric]) for _, metric, _ in tests}
     for server in sorted({move.key.server for move in moves}):
         of_metric: dict[str, int] = defaultdict(int)
         for (where, metric, _), count in tests.items():
@@ -155,16 +141,16 @@ def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> s
                 of_metric[metric] += count
         measured: dict[str, int] = defaultdict(int)
         for metric, count in of_metric.items():
-            measured[resource_of(metric)] = max(measured[resource_of(metric)], count)
-        here = [move for move in moves if move.key.server == server]
-        fast = {move.key.test for move in here if resource_of(move.key.metric) == "throughput"}
-        cost = {move.key.test for move in here if resource_of(move.key.metric) in ("cpu", "instructions")}
-        known = max(measured["cpu"], measured["instructions"])
-        one_block = any(min(move.blocks_before, move.blocks_after) < 2 for move in here)
+            measured[kinds[metric]] = max(measured[kinds[metric]], count)
+        on_server = [move for move in moves if move.key.server == server]
+        fast = {move.key.test for move in on_server if kinds[move.key.metric] == "throughput"}
+        costly = {move.key.test for move in on_server if kinds[move.key.metric] in COSTS}
+        with_cost = max(measured[kind] for kind in COSTS)
+        one_block = any(min(move.blocks_before, move.blocks_after) < 2 for move in on_server)
         all_moved = len(fast) >= max(IDLE_TESTS, IDLE_SHARE * measured["throughput"])
-        if one_block and all_moved and known >= len(fast) and len(fast & cost) <= (1.0 - IDLE_SHARE) * len(fast):
+        if one_block and all_moved and with_cost >= len(fast) and len(fast & costly) <= (1.0 - IDLE_SHARE) * len(fast):
             return (
-                f"{len(fast)} tests of {server} moved in throughput and {len(fast & cost)} of them in CPU cost, with "
+                f"{len(fast)} tests of {server} moved in throughput and {len(fast & costly)} of them in CPU cost, with "
                 "one block on one side: the machine had less time to give, or more."
             )
     return ""
@@ -175,27 +161,27 @@ def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: 
 
     `series` are those of the DBMS, of all lines. Three lines at least must be there to say "every".
     """
-    of_line = [one for one in series if one.key.line == finding.line]
-    after = set().union(*(sessions_at(one, finding.release) for one in of_line)) if of_line else set()
-    before = set().union(*(sessions_at(one, finding.previous) for one in of_line)) if of_line else set()
+    of_line = [member for member in series if member.key.line == finding.line]
+    after = set().union(*(sessions_at(member, finding.release) for member in of_line)) if of_line else set()
+    before = set().union(*(sessions_at(member, finding.previous) for member in of_line)) if of_line else set()
     fresh = after - before
     if not fresh:
         return ""
-    there: set[str] = set()
-    for one in series:
-        for left, right in zip(one.points, one.points[1:], strict=False):
-            begun = {b.session_id for b in right.values} - {b.session_id for b in left.values}
-            if begun & fresh and {b.session_id for b in right.values} <= begun:
-                there.add(one.key.line)
+    lines: set[str] = set()
+    for member in series:
+        for left, right in zip(member.points, member.points[1:], strict=False):
+            new_sessions = {b.session_id for b in right.values} - {b.session_id for b in left.values}
+            if new_sessions & fresh and {b.session_id for b in right.values} <= new_sessions:
+                lines.add(member.key.line)
     moved = {
         other.line
         for other in all_findings
         if other.dbms == finding.dbms
         and other.kind == finding.kind
-        and any(sessions_at(one, other.release) & fresh for one in series if one.key.line == other.line)
+        and any(sessions_at(member, other.release) & fresh for member in series if member.key.line == other.line)
     } | {finding.line}
-    if len(there) >= 3 and there <= moved:
-        return f"Every line measured in these sessions moved: {', '.join(sorted(there))}."
+    if len(lines) >= 3 and lines <= moved:
+        return f"Every line measured in these sessions moved: {', '.join(sorted(lines))}."
     return ""
 
 
@@ -205,103 +191,16 @@ def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
     False when it can speak about none. A fix that is back-patched to every line moves all of them on one day; what
     tells it from a machine that moved is a control that did not.
     """
-    by_id = {one.key.id: one for one in series}
-    stood, asked = 0, 0
+    by_id = {member.key.id: member for member in series}
+    explained = []
     for move in finding.moves:
         shift = control_shift(by_id[move.key.id], finding.previous, finding.release)
-        if shift is None or move.before <= 0 or move.after <= 0:
-            continue
-        step = math.log(move.after / move.before)
-        asked += 1
-        stood += not (shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step))
-    return asked > 0 and stood > asked / 2
+        if shift is not None and min(move.before, move.after) > 0:
+            explained.append(_explains(shift, move))
+    return explained.count(False) > len(explained) / 2
 
 
-def attach(
-    finding: Finding,
-    *,
-    functions_before: Mapping[str, Sequence[FunctionCost]] | None = None,
-    functions_after: Mapping[str, Sequence[FunctionCost]] | None = None,
-    plans_before: Mapping[str, Sequence[StatementPlan]] | None = None,
-    plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
-    config_changes: Sequence[str] = (),
-    one_sided_options: Sequence[str] = (),
-    sla_failures: Mapping[str, str] | None = None,
-) -> Finding:
-    """`finding` with what the caller looked up about its two sides, all mappings by test.
-
-    Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
-    `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
-    stays. Options that only one of the releases has are evidence and no cause.
-    """
-    tests = sorted({move.key.test for move in finding.moves})
-    functions = _functions(tests, functions_before or {}, functions_after or {})
-    plans = _plans(tests, plans_before or {}, plans_after or {})
-    changed = {plan.test for plan in plans}
-    evidence = list(finding.evidence)
-    cause = finding.cause
-    if cause == "product":
-        if tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
-            cause = "sla"
-        elif config_changes:
-            cause = "config"
-        elif tests and len(changed) > len(tests) / 2:
-            cause = "plan"
-    if plans:
-        evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
-    evidence += [f"An option was changed: {change}." for change in config_changes]
-    if one_sided_options:
-        evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
-    evidence += [f"Service level missed: {failure}." for failure in (sla_failures or {}).values()]
-    return finding.model_copy(
-        update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}
-    )
-
-
-def comparable(before: Mapping[str, float], after: Mapping[str, float]) -> set[str]:
-    """Functions of which something is known on both sides, of two lists of the most expensive ones.
-
-    A list that is full ends at its cheapest function. One that costs no more than that on the other side may have
-    fallen off the end, so nothing is known of it.
-
-    >>> sorted(comparable({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "audit": 9.0}))
-    ['audit', 'parse', 'plan']
-    """
-    end_before, end_after = (min(side.values()) if len(side) >= TOP_FUNCTIONS else 0.0 for side in (before, after))
-    known = {name for name, cost in before.items() if name in after or cost > end_after}
-    return known | {name for name, cost in after.items() if name in before or cost > end_before}
-
-
-def _functions(
-    tests: Sequence[str], before: Mapping[str, Sequence[FunctionCost]], after: Mapping[str, Sequence[FunctionCost]]
-) -> tuple[FunctionChange, ...]:
-    """The functions whose cost changed most, over all tests that have both sides."""
-    changes = []
-    for test in tests:
-        if not before.get(test) or not after.get(test):
-            continue
-        left, right = ({cost.function: cost.insn_per_op for cost in side[test]} for side in (before, after))
-        total = sum(left.values()) or 1.0
-        for function in sorted(comparable(left, right)):
-            change = FunctionChange(
-                test=test, function=function, before=left.get(function, 0.0), after=right.get(function, 0.0)
-            )
-            if abs(change.after - change.before) >= LEAST_FUNCTION_PCT / 100.0 * total:
-                changes.append(change)
-    changes.sort(key=lambda change: (-abs(change.after - change.before), change.test, change.function))
-    return tuple(changes[:MOST_FUNCTIONS])
-
-
-def _plans(
-    tests: Sequence[str], before: Mapping[str, Sequence[StatementPlan]], after: Mapping[str, Sequence[StatementPlan]]
-) -> tuple[PlanChange, ...]:
-    """Statements whose plan has another shape."""
-    changes = []
-    for test in tests:
-        left, right = ({plan.statement: plan for plan in side.get(test, ())} for side in (before, after))
-        for statement in sorted(left.keys() & right.keys()):
-            if left[statement].digest != right[statement].digest:
-                changes.append(
-                    PlanChange(test=test, statement=statement, before=left[statement].text, after=right[statement].text)
-                )
-    return tuple(changes)
+def _explains(shift: float, move: Move) -> bool:
+    """Whether a log shift of the control goes the way of `move`, by enough of it."""
+    step = math.log(move.after / move.before)
+    return shift * step > 0 and abs(shift) >= CONTROL_SHARE * abs(step)

@@ -8,7 +8,7 @@ stays inside the answer.
 >>> state = begin(["17.0", "17.1", "17.2", "17.3", "17.4"], budget=20)
 >>> step(state)
 Measure(candidate='17.2', blocks=2)
->>> state = told(told(state, "17.2", "good", 2), "17.3", "bad", 2)
+>>> state = record(record(state, "17.2", "good", 2), "17.3", "bad", 2)
 >>> step(state)
 Answer(after='17.2', first='17.3', between=(), exact=True, reason='', differ=True)
 """
@@ -68,8 +68,8 @@ class BisectState(BaseModel):
     @property
     def bad(self) -> int:
         """Index of the first candidate known to be bad."""
-        known = [i for i, c in enumerate(self.candidates) if self._side(c) == "bad"]
-        return min([len(self.candidates) - 1, *known])
+        at_bad_level = [i for i, c in enumerate(self.candidates) if self._side(c) == "bad"]
+        return min([len(self.candidates) - 1, *at_bad_level])
 
     def _side(self, candidate: str) -> Side | None:
         tried = self.tried.get(candidate)
@@ -137,7 +137,7 @@ def _open(state: BisectState, index: int) -> bool:
     return tried is None or (tried.side == "unknown" and tried.blocks < MOST_BLOCKS)
 
 
-def told(state: BisectState, candidate: str, side: Side, blocks: int) -> BisectState:
+def record(state: BisectState, candidate: str, side: Side, blocks: int) -> BisectState:
     """`state` after `blocks` more blocks of `candidate`, which all its blocks together put on `side`."""
     if candidate not in state.candidates:
         raise InvalidSeries(f"{candidate} is none of the candidates {', '.join(state.candidates)}")

@@ -17,17 +17,14 @@ that of a plan of five looks (Pocock 1977, "Group sequential methods in the desi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
-from detector import robust
+from detector.arrays import MAD, Floats, t_quantile
 
-Floats = NDArray[np.float64]
 Verdict = Literal["SAME", "DIFFERENT", "UNKNOWN"]
 
 #: The two-sided error of all looks together, and Pocock's level of each of five looks that keeps it.
@@ -53,16 +50,6 @@ class Comparison:
     blocks_before: int
     blocks_after: int
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class FamilyComparison:
-    """The comparison of a whole suite: family verdict first, then each test."""
-
-    verdict: Verdict
-    tests: dict[str, Comparison]
-    more: tuple[str, ...]
-    """Tests that more blocks could settle."""
 
 
 def compare(
@@ -103,7 +90,7 @@ def compare(
             return _result("UNKNOWN", size, math.inf, x, y, both, warnings)
         half = SINGLE_BLOCK_Z * error
     else:
-        half = float(special.stdtrit(df, 1.0 - NOMINAL / 2.0)) * error
+        half = t_quantile(df, 1.0 - NOMINAL / 2.0) * error
     if abs(size) > half and abs(size) >= floor:
         verdict: Verdict = "DIFFERENT"
     elif abs(size) + half <= floor:
@@ -127,7 +114,7 @@ def _variance(x: Floats, y: Floats, noise: float | None) -> tuple[float, float]:
     df = float(max(x.size + y.size - 2, 0))
     scatter = float((residual**2).sum() / df) if df else 0.0
     if df >= 4:
-        typical = (robust.MAD * float(np.median(np.abs(residual)))) ** 2
+        typical = (MAD * float(np.median(np.abs(residual)))) ** 2
         scatter = max(min(scatter, 4.0 * typical), typical)
     if noise is None:
         return max(scatter, 1e-12), max(df, 1.0)
@@ -144,29 +131,17 @@ def _result(
     return Comparison(verdict, percent(size), low, percent(size + half), int(x.size), int(y.size), tuple(warnings))
 
 
-def compare_family(comparisons: Mapping[str, Comparison]) -> FamilyComparison:
+def family_verdict(comparisons: Collection[Comparison]) -> Verdict:
     """The verdict on a suite of tests: DIFFERENT when any test is, SAME when all are, else UNKNOWN.
 
     The error budget holds for every test; in a large suite a few tests differ by chance, so a family in which not more
     tests differ than chance allows, none of them by three times its interval, stays UNKNOWN.
     """
-    different = [name for name, one in comparisons.items() if one.verdict == "DIFFERENT"]
-    more = tuple(sorted(name for name, one in comparisons.items() if one.verdict == "UNKNOWN"))
-    chance = 1 + int(ERROR * len(comparisons))
-    clear = [
-        name
-        for name in different
-        if abs(comparisons[name].change_pct) > 1.5 * (comparisons[name].high_pct - comparisons[name].low_pct) / 2.0
-    ]
-    if len(different) > chance or clear:
-        verdict: Verdict = "DIFFERENT"
-    elif different or more or not comparisons:
-        verdict = "UNKNOWN"
-    else:
-        verdict = "SAME"
-    return FamilyComparison(verdict, dict(sorted(comparisons.items())), more)
-
-
-def wants_more(family: FamilyComparison, blocks: int, budget: int) -> bool:
-    """Whether another pair of blocks is worth its time: something is UNKNOWN and the budget of blocks is not spent."""
-    return bool(family.more) and blocks < budget
+    different = [comparison for comparison in comparisons if comparison.verdict == "DIFFERENT"]
+    clear = any(
+        abs(comparison.change_pct) > 1.5 * (comparison.high_pct - comparison.low_pct) / 2.0 for comparison in different
+    )
+    if clear or len(different) > 1 + int(ERROR * len(comparisons)):
+        return "DIFFERENT"
+    same = comparisons and all(comparison.verdict == "SAME" for comparison in comparisons)
+    return "SAME" if same else "UNKNOWN"

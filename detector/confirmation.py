@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from detector.compare import Comparison, compare
-from detector.releases.kinds import kind_of
-from history.model import Move, Series, Tier
+from history.metrics import MetricRegistry
+from history.model import Lane, Move, Series, Tier
 
 #: Counted instructions do not depend on the machine's luck: a single block of each side is enough.
-FEWEST_BLOCKS = {"instructions": 1}
-FEWEST_BLOCKS_OTHERWISE = 2
+FEWEST_BLOCKS: dict[Lane, int] = {"instructions": 1, "time": 2}
 #: A finding is confirmed when at least this share of the moves that could be judged is seen again.
 CONFIRMED_SHARE = 0.5
 #: An UNKNOWN whose estimate is at least this share of the move, in its direction, does not speak against it.
@@ -57,21 +56,17 @@ def side_by_side(series: Series, previous: str, release: str) -> tuple[list[floa
     return before, after
 
 
-def judged(move: Move, series: Series, previous: str, release: str, floors: Mapping[str, float]) -> Comparison | None:
-    """The two sides of `move` beside each other; None when no session has blocks enough.
-
-    `floors` are the smallest changes in percent by metric.
-    """
+def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Comparison | None:
+    """The two sides of `move` beside each other; None when no session has blocks enough."""
     before, after = side_by_side(series, previous, release)
-    fewest = FEWEST_BLOCKS.get(kind_of(move.key.metric).name, FEWEST_BLOCKS_OTHERWISE)
-    if min(len(before), len(after)) < fewest:
+    metric = metrics[move.key.metric]
+    if min(len(before), len(after)) < FEWEST_BLOCKS[metric.lane]:
         return None
-    floor = floors.get(move.key.metric, 100.0 * kind_of(move.key.metric).smallest_change)
-    return compare(before, after, floor_pct=floor, noise=math.log1p(move.noise_pct / 100.0))
+    return compare(before, after, floor_pct=metric.smallest_change_pct, noise=math.log1p(move.noise_pct / 100.0))
 
 
 def upheld(
-    moves: Sequence[Move], series: Mapping[str, Series], previous: str, release: str, floors: Mapping[str, float]
+    moves: Sequence[Move], series: Mapping[str, Series], previous: str, release: str, metrics: MetricRegistry
 ) -> list[Move]:
     """`moves` of one boundary without those that only stand beside what was seen side by side.
 
@@ -79,11 +74,11 @@ def upheld(
     with the others it would pass for confirmed. It stays where its test was seen again in another metric, by about as
     much, and where nothing on its server has been judged; it is judged itself once there are blocks.
     """
-    found = {move.key.id: judged(move, series[move.key.id], previous, release, floors) for move in moves}
-    servers = {move.key.server for move in moves if found[move.key.id]}
+    comparisons = {move.key.id: judged(move, series[move.key.id], previous, release, metrics) for move in moves}
+    servers = {move.key.server for move in moves if comparisons[move.key.id]}
     again: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for move in moves:
-        if (comparison := found[move.key.id]) and _again(comparison, move):
+        if (comparison := comparisons[move.key.id]) and _again(comparison, move):
             again[move.key.server, move.key.test, move.direction].append(_size(move))
 
     def alike(move: Move) -> bool:
@@ -93,9 +88,9 @@ def upheld(
     return [
         move
         for move in moves
-        if found[move.key.id]
+        if comparisons[move.key.id]
         or move.key.server not in servers
-        or min(move.blocks_before, move.blocks_after) >= FEWEST_BLOCKS_OTHERWISE
+        or min(move.blocks_before, move.blocks_after) >= FEWEST_BLOCKS["time"]
         or alike(move)
     ]
 
@@ -109,12 +104,11 @@ def confirm(
     series: Mapping[str, Series],
     previous: Mapping[str, str],
     release: str,
-    floors: Mapping[str, float],
+    metrics: MetricRegistry,
 ) -> Confirmation:
-    """The tier of a finding from its moves; `series`, and the release before it, by series id; `floors` as for
-    `judged`."""
-    found = [(move, judged(move, series[move.key.id], previous[move.key.id], release, floors)) for move in moves]
-    compared = [(move, comparison) for move, comparison in found if comparison]
+    """The tier of a finding from its moves; `series`, and the release before it, by series id."""
+    judgements = [(move, judged(move, series[move.key.id], previous[move.key.id], release, metrics)) for move in moves]
+    compared = [(move, comparison) for move, comparison in judgements if comparison]
     seen = sum(_again(comparison, move) for move, comparison in compared)
     refuted = sum(_against(comparison, move) for move, comparison in compared)
     if not compared:
@@ -130,11 +124,12 @@ def confirm(
     return Confirmation("provisional", (sentence,))
 
 
-def _again(found: Comparison, move: Move) -> bool:
-    return found.verdict == "DIFFERENT" and found.change_pct * move.change_pct > 0
+def _again(comparison: Comparison, move: Move) -> bool:
+    return comparison.verdict == "DIFFERENT" and comparison.change_pct * move.change_pct > 0
 
 
-def _against(found: Comparison, move: Move) -> bool:
-    if found.verdict == "UNKNOWN":
-        return found.change_pct * move.change_pct < 0 or abs(found.change_pct) < LEANING * abs(move.change_pct) / 2.0
-    return not _again(found, move)
+def _against(comparison: Comparison, move: Move) -> bool:
+    if comparison.verdict == "UNKNOWN":
+        change, moved = comparison.change_pct, move.change_pct
+        return change * moved < 0 or abs(change) < LEANING * abs(moved) / 2.0
+    return not _again(comparison, move)

@@ -1,6 +1,6 @@
 """Series in, findings out: the whole detector as one pure function of the history and the settings.
 
-    campaign -> scan -> steps -> moves -> one finding per boundary and kind -> origin, confirmation, evidence
+    family -> scan -> steps -> moves -> one finding per boundary and kind -> origin, confirmation, evidence
 
 The same series give the same findings, byte for byte, in any order of arrival.
 """
@@ -11,15 +11,16 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from detector.attribution import control_stood_still, every_line_moved, origin
 from detector.confirmation import confirm, upheld
-from detector.drift import drifts, first_ga
+from detector.drift import drifts, first_ga, move_of_drift
 from detector.evidence import of_boundary, of_drift
-from detector.moves import direction, log_percent, moves_of, percent, raw_level, verdict_of
-from detector.releases.campaign import Campaign, aligned, campaign, families
-from detector.releases.scan import scan
-from detector.releases.steps import Reading, read
+from detector.releases.families import Family, aligned, families, family_of
+from detector.releases.scan import scan_panel
+from detector.releases.series_steps import PanelSteps, read_steps
+from detector.series_moves import moves_of, verdict_of
 from detector.settings import DetectorSettings
 from history.model import Cause, Finding, FindingKind, GroupSummary, Move, Release, Series, Tier, finding_key
 from history.versions import sort_versions
@@ -32,21 +33,21 @@ TIERS: tuple[Tier, ...] = ("unconfirmed", "provisional", "confirmed")
 
 
 def detect(
-    series: Iterable[Series], settings: DetectorSettings | None = None, known: Iterable[Release] = ()
+    series: Iterable[Series], settings: DetectorSettings | None = None, releases: Iterable[Release] = ()
 ) -> list[Finding]:
     """All findings in `series`, sorted by dbms, line, release and kind.
 
-    `known` are releases that exist, measured or not: those between the two sides of a boundary are named as suspects.
+    `releases` are those that exist, measured or not: what lies between the two sides of a boundary is named as suspect.
     """
     settings = settings or DetectorSettings()
     everything = list(series)
-    parts = [part for family in families(everything).values() for part in parts_of(family, settings)]
-    return join(parts, everything, settings, known)
+    parts = [part for members in families(everything).values() for part in parts_of(members, settings)]
+    return join(parts, everything, settings, releases)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A boundary in one campaign: what one (config, benchmark) adds to a finding."""
+    """A boundary in one family: what one (config, benchmark) adds to a finding."""
 
     dbms: str
     line: str
@@ -60,107 +61,72 @@ class Part:
 
 
 def join(
-    parts: Iterable[Part], series: Iterable[Series], settings: DetectorSettings, known: Iterable[Release] = ()
+    parts: Iterable[Part], series: Iterable[Series], settings: DetectorSettings, releases: Iterable[Release] = ()
 ) -> list[Finding]:
-    """Findings from the boundaries of all campaigns, in whatever order they were scanned."""
-    by_id = {one.key.id: one for one in series}
+    """Findings from the boundaries of all families, in whatever order they were scanned."""
+    by_id = {member.key.id: member for member in series}
     boundaries: dict[tuple[str, str, str, FindingKind], list[Part]] = defaultdict(list)
     for part in sorted(parts, key=lambda part: (part.previous, part.moves[0].key.id)):
         boundaries[part.dbms, part.line, part.release, part.kind].append(part)
     findings = [_finding(of_boundary, by_id, settings) for of_boundary in boundaries.values()]
     ordered = [by_id[name] for name in sorted(by_id)]
-    return _in_order(_with_lines(_with_suspects(findings, list(known)), ordered))
+    return _in_order(_with_lines(_with_suspects(findings, list(releases)), ordered))
 
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    """The boundaries of one campaign: all series of one (dbms, line, config, benchmark)."""
+    """The boundaries of one family: all series of one (dbms, line, config, benchmark)."""
     return [boundary for together in aligned(series) for boundary in _boundaries(together, settings)]
 
 
 def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    measured = {point.position for one in series for point in one.points}
+    measured = {point.position for member in series for point in member.points}
     if len(measured) < FEWEST_RELEASES:
         return []
-    from_series = campaign(series)
-    panel, by_id = from_series.panel, {one.key.id: one for one in from_series.series.values()}
-    found = scan(panel, settings.smallest_changes)
-    reading = read(found, settings.probability)
+    family = family_of(series, settings.metrics)
+    panel, by_id = family.panel, {member.key.id: member for member in family.series.values()}
+    scan = scan_panel(panel)
+    panel_steps = read_steps(scan, settings.probability)
     parts = []
-    for release, moves in moves_of(from_series, found, reading, settings.probability).items():
+    for release, moves in moves_of(family, scan, panel_steps, settings.probability).items():
         by_test: dict[str, list[Move]] = defaultdict(list)
         for move in moves:
             by_test[move.key.test].append(move)
         by_kind: dict[FindingKind, list[Move]] = defaultdict(list)
         for of_test in by_test.values():
-            kind: FindingKind = "improvement" if verdict_of(of_test) == "improvement" else "regression"
-            by_kind[kind] += of_test
+            better = verdict_of(of_test, settings.metrics) == "improvement"
+            by_kind["improvement" if better else "regression"] += of_test
         for kind, of_test in by_kind.items():
-            of_kind = upheld(of_test, by_id, panel.releases[release - 1], panel.releases[release], settings.floors)
-            sentences = (*of_boundary(from_series, found, reading, release, of_kind), *from_series.joined)
-            parts.append(_part(from_series, kind, release - 1, release, of_kind, sentences))
-    return parts + _drifts(from_series, reading, settings)
+            of_kind = upheld(of_test, by_id, panel.releases[release - 1], panel.releases[release], settings.metrics)
+            sentences = (*of_boundary(family, panel_steps, release, of_kind), *family.joined)
+            parts.append(_part(family, kind, release - 1, release, of_kind, sentences))
+    return parts + _drifts(family, panel_steps, settings)
 
 
 def _part(
-    from_series: Campaign, kind: FindingKind, previous: int, release: int, moves: list[Move], evidence: tuple[str, ...]
+    family: Family, kind: FindingKind, previous: int, release: int, moves: list[Move], evidence: tuple[str, ...]
 ) -> Part:
-    versions = from_series.panel.releases
+    versions = family.panel.releases
     tests: dict[tuple[str, str, str], int] = defaultdict(int)
-    for one in from_series.series.values():
-        if from_series.has_both_sides(one, release):
-            tests[one.key.server, one.key.metric, one.group] += 1
-    return Part(
-        from_series.dbms,
-        from_series.line,
-        kind,
-        versions[previous],
-        versions[release],
-        tuple(moves),
-        evidence,
-        dict(tests),
-    )
+    for member in family.series.values():
+        if family.has_both_sides(member, release):
+            tests[member.key.server, member.key.metric, member.group] += 1
+    sides = versions[previous], versions[release]
+    return Part(family.dbms, family.line, kind, *sides, tuple(moves), evidence, dict(tests))
 
 
-def _drifts(from_series: Campaign, reading: Reading, settings: DetectorSettings) -> list[Part]:
-    """Slow drifts of one campaign: those for the worse, since nobody needs an issue about a slow gain."""
-    panel = from_series.panel
+def _drifts(family: Family, panel_steps: PanelSteps, settings: DetectorSettings) -> list[Part]:
+    """Slow drifts of one family: those for the worse, since nobody needs an issue about a slow gain."""
+    panel = family.panel
     start = first_ga(panel.releases)
-    moves = []
-    since = []
-    for drift in drifts(from_series, reading, math.log1p(settings.drift_pct / 100.0)):
-        series = from_series.series[drift.place]
-        before = raw_level(from_series, drift.place, drift.start)
-        after = raw_level(from_series, drift.place, drift.start + drift.size)
-        change = percent(before, after)
-        if direction(series, change) != "regression":
-            continue
-        low, high = (log_percent(drift.size + sign * 1.96 * drift.error) for sign in (-1, 1))
-        since.append(drift.release)
-        noise = float(reading.noise[drift.place])
-        moves.append(
-            Move(
-                key=series.key,
-                group=series.group,
-                unit=series.unit,
-                better=series.better,
-                before=before,
-                after=after,
-                change_pct=change,
-                low_pct=low,
-                high_pct=high,
-                direction="regression",
-                probability=1.0 - math.erfc(abs(drift.size) / drift.error / math.sqrt(2.0)),
-                noise_pct=log_percent(noise),
-                mde_pct=settings.drift_pct,
-                blocks_before=len(series.points[0].values),
-                blocks_after=len(series.points[-1].values),
-            )
-        )
-    if not moves:
+    drifted = drifts(family, panel_steps, math.log1p(settings.drift_pct / 100.0))
+    pairs = [(drift.release, move_of_drift(family, drift, settings.drift_pct)) for drift in drifted]
+    worse = [(release, move) for release, move in pairs if move.direction == "regression"]
+    if not worse:
         return []
-    release = sorted(since)[len(since) // 2]
-    sentences = of_drift(from_series, moves, panel.releases[start])
-    return [_part(from_series, "drift", start, release, moves, sentences)]
+    moves = [move for _, move in worse]
+    release = sorted(release for release, _ in worse)[len(worse) // 2]
+    sentences = of_drift(family, moves, panel.releases[start])
+    return [_part(family, "drift", start, release, moves, sentences)]
 
 
 def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorSettings) -> Finding:
@@ -178,11 +144,11 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
     cause: Cause = "product"
     tier: Tier = "provisional"
     if kind != "drift":
-        found = origin(moves, by_id, previous_of, release, tests)
-        cause = found.cause
-        confirmed = confirm(moves, by_id, previous_of, release, settings.floors)
-        tier = confirmed.tier
-        evidence += [*found.evidence, *confirmed.evidence]
+        from_origin = origin(moves, by_id, previous_of, release, tests, settings.metrics)
+        cause = from_origin.cause
+        confirmation = confirm(moves, by_id, previous_of, release, settings.metrics)
+        tier = confirmation.tier
+        evidence += [*from_origin.evidence, *confirmation.evidence]
         if cause in ("machine", "epoch"):
             kind = "environment"
     warnings = sorted({warning for move in moves for warning in move.warnings})
@@ -211,49 +177,35 @@ def groups_of(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) 
     folded: dict[tuple[str, str, str], list[Move]] = defaultdict(list)
     for move in moves:
         folded[move.key.server, move.key.metric, move.group].append(move)
-    moved = {place[:2] for place in folded}
-    summaries = [
-        GroupSummary(
-            server=server,
-            metric=metric,
-            group=group,
-            moved=0,
-            tests=count,
-            median_pct=0.0,
-            worst_pct=0.0,
-            worst_test="",
-        )
-        for (server, metric, group), count in sorted(tests.items())
-        if (server, metric) in moved and (server, metric, group) not in folded
-    ]
-    for (server, metric, group), of_group in sorted(folded.items()):
-        changes = sorted(move.change_pct for move in of_group)
-        middle = 0.5 * (changes[(len(changes) - 1) // 2] + changes[len(changes) // 2])
-        worst = max(of_group, key=lambda move: (abs(move.change_pct), move.key.id))
-        summaries.append(
-            GroupSummary(
-                server=server,
-                metric=metric,
-                group=group,
-                moved=len(of_group),
-                tests=max(tests.get((server, metric, group), 0), len(of_group)),
-                median_pct=middle,
-                worst_pct=worst.change_pct,
-                worst_test=worst.key.test,
-            )
-        )
-    return tuple(sorted(summaries, key=lambda one: (one.server, one.metric, one.group)))
+    moved = {(server, metric) for server, metric, _ in folded}
+    beside = {place for place in tests if place[:2] in moved}
+    return tuple(_summary(place, folded.get(place, []), tests.get(place, 0)) for place in sorted({*folded, *beside}))
 
 
-def _with_suspects(findings: list[Finding], known: list[Release]) -> list[Finding]:
+def _summary(place: tuple[str, str, str], moves: list[Move], tests: int) -> GroupSummary:
+    server, metric, group = place
+    worst = max(moves, key=lambda move: (abs(move.change_pct), move.key.id), default=None)
+    return GroupSummary(
+        server=server,
+        metric=metric,
+        group=group,
+        moved=len(moves),
+        tests=max(tests, len(moves)),
+        median_pct=median(move.change_pct for move in moves) if moves else 0.0,
+        worst_pct=worst.change_pct if worst else 0.0,
+        worst_test=worst.key.test if worst else "",
+    )
+
+
+def _with_suspects(findings: list[Finding], releases: list[Release]) -> list[Finding]:
     """Findings with the releases between their two sides that have no results."""
     by_line: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for release in known:
+    for release in releases:
         by_line[release.dbms, release.line].append(release.version)
     named = []
     for finding in findings:
-        there = by_line.get((finding.dbms, finding.line), [])
-        order = sort_versions(finding.dbms, {*there, finding.previous, finding.release})
+        versions = by_line.get((finding.dbms, finding.line), [])
+        order = sort_versions(finding.dbms, {*versions, finding.previous, finding.release})
         between = order[order.index(finding.previous) + 1 : order.index(finding.release)]
         named.append(finding if finding.kind == "drift" else finding.model_copy(update={"unmeasured": tuple(between)}))
     return named
@@ -262,8 +214,8 @@ def _with_suspects(findings: list[Finding], known: list[Release]) -> list[Findin
 def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
     """Findings that every line shares become one environment finding each."""
     by_dbms: dict[str, list[Series]] = defaultdict(list)
-    for one in series:
-        by_dbms[one.key.dbms].append(one)
+    for member in series:
+        by_dbms[member.key.dbms].append(member)
     judged = []
     for finding in findings:
         sentence = ""
@@ -275,9 +227,8 @@ def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
         elif sentence:
             key = finding_key(finding.dbms, finding.line, finding.release, "environment")
             evidence = (*finding.evidence, sentence)
-            finding = finding.model_copy(
-                update={"kind": "environment", "cause": "machine", "key": key, "evidence": evidence}
-            )
+            change = {"kind": "environment", "cause": "machine", "key": key, "evidence": evidence}
+            finding = finding.model_copy(update=change)
         judged.append(finding)
     return judged
 
@@ -290,27 +241,24 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
         if other is not None:
             finding = _merged(other, finding)
         by_key[finding.key] = finding
-    place: dict[tuple[str, str], list[str]] = {}
-    for dbms in sorted({finding.dbms for finding in by_key.values()}):
-        versions = {finding.release for finding in by_key.values() if finding.dbms == dbms}
-        place[dbms, ""] = sort_versions(dbms, versions)
-    return sorted(
-        by_key.values(),
-        key=lambda f: (f.dbms, f.line, place[f.dbms, ""].index(f.release), KINDS.index(f.kind)),
-    )
+    releases: dict[str, set[str]] = defaultdict(set)
+    for finding in findings:
+        releases[finding.dbms].add(finding.release)
+    order = {dbms: sort_versions(dbms, versions) for dbms, versions in releases.items()}
+    return sorted(by_key.values(), key=lambda f: (f.dbms, f.line, order[f.dbms].index(f.release), KINDS.index(f.kind)))
 
 
-def _merged(one: Finding, other: Finding) -> Finding:
-    moves = {move.key.id: move for move in (*one.moves, *other.moves)}
-    groups = {(g.server, g.metric, g.group, g.worst_test): g for g in (*one.groups, *other.groups)}
+def _merged(finding: Finding, other: Finding) -> Finding:
+    moves = {move.key.id: move for move in (*finding.moves, *other.moves)}
+    groups = {(g.server, g.metric, g.group, g.worst_test): g for g in (*finding.groups, *other.groups)}
     moved = {key[:3] for key, group in groups.items() if group.moved}
     groups = {key: group for key, group in groups.items() if group.moved or key[:3] not in moved}
-    return one.model_copy(
+    return finding.model_copy(
         update={
             "moves": tuple(moves[key] for key in sorted(moves)),
             "groups": tuple(groups[key] for key in sorted(groups)),
-            "evidence": tuple(dict.fromkeys((*one.evidence, *other.evidence))),
-            "warnings": tuple(sorted({*one.warnings, *other.warnings})),
-            "tier": max(one.tier, other.tier, key=TIERS.index),
+            "evidence": tuple(dict.fromkeys((*finding.evidence, *other.evidence))),
+            "warnings": tuple(sorted({*finding.warnings, *other.warnings})),
+            "tier": max(finding.tier, other.tier, key=TIERS.index),
         }
     )

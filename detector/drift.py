@@ -12,14 +12,14 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.releases.campaign import Campaign
-from detector.releases.kinds import evidence, kind_of
-from detector.releases.panel import Panel
-from detector.releases.steps import Reading
-
-Floats = NDArray[np.float64]
+from detector.arrays import Floats
+from detector.releases.families import Family
+from detector.releases.metric_kinds import evidence
+from detector.releases.series_panel import Panel
+from detector.releases.series_steps import PanelSteps
+from detector.series_moves import direction, log_percent, percent, raw_level
+from history.model import Move
 
 #: Releases at either end whose mean is the end's level.
 END = 3
@@ -32,6 +32,8 @@ SHARE = 0.5
 FEWEST_TESTS = 4
 #: The drift is spread out: no release takes more than this share of it.
 LARGEST_SHARE = 0.5
+#: Half-width of a 95 % interval, in standard errors.
+HALF_WIDTH_95 = 1.96
 
 _PRE_RELEASE = re.compile(r"(alpha|beta|rc|dev|preview|m\d)", re.IGNORECASE)
 
@@ -48,6 +50,8 @@ class Drift:
     size: float
     """Drift up to the newest release, without the steps found."""
     error: float
+    noise: float
+    """Standard deviation of one release's value."""
 
 
 def first_ga(releases: tuple[str, ...]) -> int:
@@ -62,32 +66,32 @@ def first_ga(releases: tuple[str, ...]) -> int:
     return 0
 
 
-def drifts(campaign: Campaign, reading: Reading, least: float) -> list[Drift]:
+def drifts(family: Family, panel_steps: PanelSteps, least: float) -> list[Drift]:
     """Series that drifted by at least `least` (log units) since the line's first release."""
-    panel = campaign.panel
+    panel = family.panel
     start = first_ga(panel.releases)
     candidates = []
     evident = evidence(panel.metrics)
-    for m, s, t in sorted(campaign.series):
-        if not evident[m] or kind_of(panel.metrics[m]).name not in ("throughput", "cpu", "instructions"):
+    for m, s, t in sorted(family.series):
+        if not (evident[m] and panel.metrics[m].leads):
             continue
-        values = _without_steps(panel, reading, (m, s, t))
+        values = _without_steps(panel, panel_steps, (m, s, t))
         measured = [r for r in range(start, len(panel.releases)) if math.isfinite(values[r])]
         if len(measured) < FEWEST_RELEASES:
             continue
-        noise = float(reading.noise[m, s, t])
+        noise = float(panel_steps.noise[m, s, t])
         size, error = _ends(values, measured, noise)
         if abs(size) < least or abs(size) < CLEAR_Z * error or _jumpy(values, measured, size):
             continue
         release = _since(values, measured, noise, least, size)
         level = float(np.median(panel.values[m, s, t][measured[:END]]))
-        candidates.append(Drift((m, s, t), release, level, size, error))
-    return _agreed(campaign, candidates)
+        candidates.append(Drift((m, s, t), release, level, size, error, noise))
+    return _agreed(family, candidates)
 
 
-def _without_steps(panel: Panel, reading: Reading, place: tuple[int, int, int]) -> Floats:
+def _without_steps(panel: Panel, panel_steps: PanelSteps, place: tuple[int, int, int]) -> Floats:
     values: Floats = panel.values[place].copy()
-    for step in reading.steps:
+    for step in panel_steps.steps:
         if (step.metric, step.server, step.test) == place:
             values[step.release :] -= step.size
     return values
@@ -115,13 +119,39 @@ def _since(values: Floats, measured: list[int], noise: float, least: float, size
     return measured[-1]
 
 
-def _agreed(campaign: Campaign, candidates: list[Drift]) -> list[Drift]:
+def _agreed(family: Family, candidates: list[Drift]) -> list[Drift]:
     """Drifts that at least half of the tests of their server and metric share in the same direction."""
-    kept = []
+    shared = []
     for drift in candidates:
         m, s, _ = drift.place
         same = [d for d in candidates if d.place[:2] == (m, s) and d.size * drift.size > 0]
-        tests = sum(1 for place in campaign.series if place[:2] == (m, s))
+        tests = sum(1 for place in family.series if place[:2] == (m, s))
         if len(same) >= SHARE * tests or tests < FEWEST_TESTS:
-            kept.append(drift)
-    return kept
+            shared.append(drift)
+    return shared
+
+
+def move_of_drift(family: Family, drift: Drift, drift_pct: float) -> Move:
+    """What users see of a drift; `drift_pct` is the smallest that counts."""
+    series = family.series[drift.place]
+    before = raw_level(family, drift.place, drift.start)
+    after = raw_level(family, drift.place, drift.start + drift.size)
+    change = percent(before, after)
+    low, high = (log_percent(drift.size + sign * HALF_WIDTH_95 * drift.error) for sign in (-1, 1))
+    return Move(
+        key=series.key,
+        group=series.group,
+        unit=series.unit,
+        better=series.better,
+        before=before,
+        after=after,
+        change_pct=change,
+        low_pct=low,
+        high_pct=high,
+        direction=direction(series, change),
+        probability=1.0 - math.erfc(abs(drift.size) / drift.error / math.sqrt(2.0)),
+        noise_pct=log_percent(drift.noise),
+        mde_pct=drift_pct,
+        blocks_before=len(series.points[0].values),
+        blocks_after=len(series.points[-1].values),
+    )

@@ -6,33 +6,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from detector.releases.campaign import THROUGHPUT, Campaign
-from detector.releases.kinds import resource_of
-from detector.releases.scan import Scan
-from detector.releases.steps import Reading
+from detector.releases.families import Family
+from detector.releases.metric_kinds import COSTS, kind_of
+from detector.releases.series_steps import PanelSteps
+from history.metrics import MetricRegistry
 from history.model import Move
 
 #: A common shift smaller than this (log units) is not worth a sentence.
 WORTH_SAYING = 0.003
 
 
-def of_boundary(
-    campaign: Campaign, found: Scan, reading: Reading, release: int, moves: Sequence[Move]
-) -> tuple[str, ...]:
-    """Sentences about one boundary of one campaign; `release` is its index, `moves` those of one direction."""
-    panel = campaign.panel
-    place = f"{campaign.benchmark}, {campaign.config}"
-    metrics = sorted({move.key.metric for move in moves}, key=lambda m: (resource_of(m) != "throughput", m))
+def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Sequence[Move]) -> tuple[str, ...]:
+    """Sentences about one boundary of one family; `release` is its index, `moves` those of one direction."""
+    panel = family.panel
+    place = f"{family.benchmark}, {family.config}"
+    kinds = {move.key.metric: kind_of(family.metrics[move.key.metric]) for move in moves}
+    metrics = sorted(kinds, key=lambda metric: (kinds[metric] != "throughput", metric))
     servers = sorted({move.key.server for move in moves})
     together = ", in one metric or more" if len(metrics) > 1 else ""
     sentences = [
-        f"{server} ({place}): {_counted(campaign, release, moves, server, metrics)} moved{together}."
+        f"{server} ({place}): {_counted(family, release, moves, server, metrics)} moved{together}."
         for server in servers
     ]
     for metric in metrics:
         of_metric = [move for move in moves if move.key.metric == metric]
-        counts = {server: _counted(campaign, release, of_metric, server, [metric]) for server in servers}
-        spread = " and ".join(f"{one} on {server}" if len(servers) > 1 else one for server, one in counts.items())
+        counts = {server: _counted(family, release, of_metric, server, [metric]) for server in servers}
+        spread = " and ".join(f"{count} on {server}" if len(servers) > 1 else count for server, count in counts.items())
         noise = float(np.median([move.noise_pct for move in of_metric]))
         smallest = float(np.median([move.mde_pct for move in of_metric]))
         sentences.append(
@@ -44,13 +43,14 @@ def of_boundary(
         sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both releases.")
     else:
         sentences.append("One of the two releases has a single block: sister tests and metrics carry the evidence.")
-    agreeing = _agreeing(moves)
+    agreeing = _agreeing(moves, family.metrics)
     if agreeing:
         sentences.append(agreeing)
-    for m, metric in enumerate(panel.metrics):
-        for s, server in enumerate(panel.servers):
-            shift = float(reading.shift[m, s, release])
-            if metric == THROUGHPUT and abs(shift) >= WORTH_SAYING:
+    throughput = family.metrics.first("throughput")
+    if throughput in panel.metrics:
+        shifts = panel_steps.shift[panel.metrics.index(throughput), :, release]
+        for server, shift in zip(panel.servers, shifts.tolist(), strict=True):
+            if abs(shift) >= WORTH_SAYING:
                 sentences.append(
                     f"{server}: a shift of {100.0 * np.expm1(shift):+.1f} % common to all quiet tests of "
                     f"{panel.releases[release]} was taken away first."
@@ -58,24 +58,24 @@ def of_boundary(
     return tuple(sentences)
 
 
-def _counted(campaign: Campaign, release: int, moves: Sequence[Move], server: str, metrics: Sequence[str]) -> str:
+def _counted(family: Family, release: int, moves: Sequence[Move], server: str, metrics: Sequence[str]) -> str:
     """`2 of 8 tests`: those that moved on the server, and all measured there on both sides, in these metrics."""
     measured = {
-        one.key.test
-        for one in campaign.series.values()
-        if one.key.server == server and one.key.metric in metrics and campaign.has_both_sides(one, release)
+        member.key.test
+        for member in family.series.values()
+        if member.key.server == server and member.key.metric in metrics and family.has_both_sides(member, release)
     }
     moved = {move.key.test for move in moves if move.key.server == server}
     return f"{len(moved)} of {len(measured)} tests"
 
 
-def _agreeing(moves: Sequence[Move]) -> str:
+def _agreeing(moves: Sequence[Move], metrics: MetricRegistry) -> str:
     """How many of the tests that moved in throughput say the same, or the opposite, in CPU per operation or
     instructions: less work done at less cost each is time spent waiting."""
-    rate = {(m.key.server, m.key.test): m.direction for m in moves if resource_of(m.key.metric) == "throughput"}
-    cost = {
-        (m.key.server, m.key.test, m.direction) for m in moves if resource_of(m.key.metric) in ("cpu", "instructions")
-    }
+    kinds = [kind_of(metrics[move.key.metric]) for move in moves]
+    pairs = list(zip(moves, kinds, strict=True))
+    rate = {(move.key.server, move.key.test): move.direction for move, kind in pairs if kind == "throughput"}
+    cost = {(move.key.server, move.key.test, move.direction) for move, kind in pairs if kind in COSTS}
     if not rate or not cost:
         return ""
     same = sum((*place, direction) in cost for place, direction in rate.items())
@@ -92,13 +92,13 @@ def _agreeing(moves: Sequence[Move]) -> str:
     return " ".join(sentences)
 
 
-def of_drift(campaign: Campaign, moves: Sequence[Move], first: str) -> tuple[str, ...]:
+def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ...]:
     """Sentences about a slow drift."""
     tests = {move.key.test for move in moves}
     worst = max(moves, key=lambda move: abs(move.change_pct))
     middle = float(np.median([move.change_pct for move in moves]))
     return (
-        f"{campaign.benchmark}, {campaign.config}: {len(tests)} tests changed slowly since {first}, "
+        f"{family.benchmark}, {family.config}: {len(tests)} tests changed slowly since {first}, "
         f"median {middle:+.1f} %, worst {worst.change_pct:+.1f} % ({worst.key.test}, {worst.key.metric}).",
         "No single release took most of it; steps that were found are not counted in.",
     )

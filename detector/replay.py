@@ -27,14 +27,14 @@ class Replayed:
 
 
 def replay(
-    series: Iterable[Series], settings: DetectorSettings | None = None, known: Iterable[Release] = ()
+    series: Iterable[Series], settings: DetectorSettings | None = None, releases: Iterable[Release] = ()
 ) -> Iterator[Replayed]:
     """Findings in the order in which they would have been made, line by line."""
     settings = settings or DetectorSettings()
-    releases = list(known)
+    releases = list(releases)
     lines: dict[tuple[str, str], list[Series]] = defaultdict(list)
-    for one in series:
-        lines[one.key.dbms, one.key.line].append(one)
+    for member in series:
+        lines[member.key.dbms, member.key.line].append(member)
     for (dbms, line), of_line in sorted(lines.items()):
         order = in_order(of_line)
         final = {finding.key for finding in detect(of_line, settings, releases)}
@@ -53,8 +53,8 @@ def in_order(series: Iterable[Series]) -> list[str]:
     A release's position differs between series of the line of majors, which have the newest release of each.
     """
     place: dict[str, int] = {}
-    for one in series:
-        for point in one.points:
+    for member in series:
+        for point in member.points:
             place[point.version] = max(place.get(point.version, 0), point.position)
     return sorted(place, key=lambda version: (place[version], version))
 
@@ -62,10 +62,10 @@ def in_order(series: Iterable[Series]) -> list[str]:
 def until(series: Sequence[Series], versions: Sequence[str]) -> list[Series]:
     """`series` as they were when there were only these releases."""
     cut = []
-    for one in series:
-        points = tuple(point for point in one.points if point.version in versions)
+    for member in series:
+        points = tuple(point for point in member.points if point.version in versions)
         if points:
             sessions = {block.session_id for point in points for block in point.values}
-            control = {session: values for session, values in one.control.items() if session in sessions}
-            cut.append(one.model_copy(update={"points": points, "control": control}))
+            control = {session: values for session, values in member.control.items() if session in sessions}
+            cut.append(member.model_copy(update={"points": points, "control": control}))
     return cut

@@ -7,18 +7,14 @@ start of a transaction, so that none fails half way; they wait for each other up
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
@@ -133,17 +129,23 @@ def explained(engine: Engine) -> Iterator[None]:
     """Turn errors about the database itself into StoreUnavailable, also those of the driver where it is used alone."""
     try:
         yield
-    except (DBAPIError, sqlite3.Error, psycopg.Error) as error:
+    except _driver_errors("Error") as error:
         said = error.orig if isinstance(error, DBAPIError) else error
         damaged = type(said) is sqlite3.DatabaseError  # its subclasses are about what was asked
-        if not (damaged or isinstance(said, UNAVAILABLE) or getattr(said, "sqlstate", None) in REFUSED):
+        unavailable = isinstance(said, _driver_errors("OperationalError"))
+        if not (damaged or unavailable or getattr(said, "sqlstate", None) in REFUSED):
             raise
         raise StoreUnavailable(f"{_where(engine.url)}: {advice(str(said))}") from error
 
 
-#: Errors of the drivers that are about the database and not about what was asked of it.
-UNAVAILABLE = (sqlite3.OperationalError, psycopg.OperationalError)
-#: States of PostgreSQL that belong there too: read-only transaction, no privilege, disk full, shutting down.
+def _driver_errors(name: str) -> tuple[type[Exception], ...]:
+    """DBAPIError, and the error of that name of each driver in use: psycopg is loaded for a history in PostgreSQL."""
+    drivers = (sqlite3, sys.modules.get("psycopg"))
+    return (DBAPIError, *(getattr(driver, name) for driver in drivers if driver))
+
+
+#: States of PostgreSQL that are about the database, not about what was asked of it, as its OperationalError is:
+#: read-only transaction, no privilege, disk full, shutting down.
 REFUSED = frozenset({"25006", "42501", "53100", "57P01", "57P02", "57P03"})
 #: States after which the same transaction may succeed: serialization failure, deadlock, connection cut by the server.
 PASSING = frozenset({"40001", "40P01", "57P01"})
@@ -187,23 +189,16 @@ def advice(said: str) -> str:
 # --- migrations --------------------------------------------------------------------------------------------------
 
 
-def _config(connection: Connection) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    return config
-
-
 def newest_revision() -> str:
-    """The revision this version of Pointdrop reads and writes."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    return ScriptDirectory.from_config(config).get_current_head() or ""
+    """The revision this version of Pointdrop reads and writes; each is in a file that begins with its number."""
+    return max(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
 def current_revision(connection: Connection) -> str | None:
     """The revision the database is at; None when it is empty."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def migrate(engine: Engine, revision: str = "head") -> None:
@@ -214,10 +209,16 @@ def migrate(engine: Engine, revision: str = "head") -> None:
     with explained(engine), engine.connect() as connection:
         if revision == "head" and current_revision(connection) == newest_revision():
             return
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     with _MIGRATING, writing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-        config = _config(connection)
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
         script = ScriptDirectory.from_config(config)
         now = current_revision(connection)
         known = {one.revision for one in script.walk_revisions()}

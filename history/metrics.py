@@ -85,6 +85,11 @@ class MetricRegistry(RootModel[dict[str, Metric]]):
     def __iter__(self) -> Iterator[Metric]:  # type: ignore[override]
         return iter(self.root.values())
 
+    def first(self, kind: MetricKind) -> Metric:
+        """The highest-ranked metric of a kind that is evidence; one named after the kind when there is none."""
+        evident = (metric for metric in self if metric.evidence and metric.kind == kind)
+        return next(evident, None) or Metric(name=kind, kind=kind)
+
     def rank(self, name: str) -> tuple[int, str]:
         """Sort key: the order of the registry, then the metrics it does not have by name."""
         return list(self.root).index(name) if name in self.root else len(self.root), name

@@ -9,8 +9,7 @@
 `pointdrop changepoints --serve` speaks.
 """
 
-from detector.commits.analysis import Analysis, Changepoint, CommitSettings, Event, analyse, changepoints
-from detector.commits.monitor import Monitor
+from detector.commits.analysis import Analysis, Changepoint, CommitSettings, Event, Monitor, analyse, changepoints
 from detector.commits.protocol import answer
 
 __all__ = ["Analysis", "Changepoint", "CommitSettings", "Event", "Monitor", "analyse", "answer", "changepoints"]

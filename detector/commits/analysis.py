@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from detector.commits.engine import Demands, Segmentation, segment
-from detector.commits.levels import Floats, Ints
-from detector.commits.repeats import once
+from detector.arrays import Floats, Ints
+from detector.commits.segmentation import Demands, Segmentation, segment
 from detector.commits.segments import Peak, bounds_of, segment_levels
 
 #: Below this many values nothing can be found: a level before, and one after.
@@ -28,6 +27,12 @@ LARGEST_MOVE = 500.0
 MEDIAN_VARIANCE = math.pi / 2.0
 #: Values on either side of a transient that its height is measured from.
 BESIDE = 5
+#: So many runs of equal values, all of a multiple of one length, do not come about by themselves.
+FEWEST_RUNS = 10
+#: A change is settled when this many values have come after it.
+SETTLED_VALUES = 120
+#: Values judged again at an append, at most.
+WINDOW_VALUES = 240
 
 Tier = Literal["confirmed", "provisional"]
 
@@ -109,33 +114,34 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     settings = settings or CommitSettings()
     given = np.array(values, dtype=np.float64)  # None becomes NaN
     present = np.flatnonzero(np.abs(given) < LARGEST_VALUE)
-    kept: Floats = given[present]
+    finite: Floats = given[present]
     warnings = []
-    if len(kept) < len(given):
-        warnings.append(f"{len(given) - len(kept)} of {len(given)} values are missing or not finite and were left out")
-    if len(kept) < FEWEST_VALUES:
-        warnings.append(f"{len(kept)} values are too few to find a change in; {FEWEST_VALUES} are the least")
+    if len(finite) < len(given):
+        absent = len(given) - len(finite)
+        warnings.append(f"{absent} of {len(given)} values are missing or not finite and were left out")
+    if len(finite) < FEWEST_VALUES:
+        warnings.append(f"{len(finite)} values are too few to find a change in; {FEWEST_VALUES} are the least")
         return Analysis(warnings=tuple(warnings))
-    repeats, places = once(kept)
+    repeats, places = _without_repeats(finite)
     if repeats > 1:
         warnings.append(f"every value is there {repeats} times in a row; they count once")
-        kept, present = kept[places], present[places]
+        finite, present = finite[places], present[places]
     unit = None
-    if kept.min() > 0.0:
-        scaled = np.log(kept)
+    if finite.min() > 0.0:
+        scaled = np.log(finite)
         smallest = math.log1p(settings.smallest_change_pct / 100.0)
     else:
         warnings.append("there are zeros or negative values, so changes are judged on a linear scale")
-        unit = _linear_unit(kept)
-        scaled = kept / unit
+        unit = _linear_unit(finite)
+        scaled = finite / unit
         smallest = settings.smallest_change_pct / 100.0
     demands = Demands(smallest, settings.probability, settings.fresh_probability, settings.confirm_values)
-    found = segment(scaled, demands)
-    events = [_transient(kept, start, end, present) for start, end in found.transients]
-    if found.drift is not None:
-        events.append(_drift(np.exp(found.drift) if unit is None else found.drift * unit, present))
-    noise = 100.0 * (math.expm1(min(found.sigma, LARGEST_MOVE)) if unit is None else found.sigma)
-    steps = _steps(found, kept, scaled, present, unit)
+    segmentation = segment(scaled, demands)
+    events = [_transient(finite, start, end, present) for start, end in segmentation.transients]
+    if segmentation.drift is not None:
+        events.append(_drift(np.exp(segmentation.drift) if unit is None else segmentation.drift * unit, present))
+    noise = 100.0 * (math.expm1(min(segmentation.sigma, LARGEST_MOVE)) if unit is None else segmentation.sigma)
+    steps = _steps(segmentation, finite, scaled, present, unit)
     return Analysis(tuple(steps), tuple(events), noise, tuple(warnings))
 
 
@@ -162,16 +168,18 @@ def _percent(before: float, after: float) -> float | None:
     return float(100.0 * (after - before) / abs(before)) if before else None
 
 
-def _steps(found: Segmentation, values: Floats, scaled: Floats, present: Ints, unit: float | None) -> list[Changepoint]:
+def _steps(
+    segmentation: Segmentation, values: Floats, scaled: Floats, present: Ints, unit: float | None
+) -> list[Changepoint]:
     """The changes found, in percent; `unit` is the divisor of a linear scale, None on the log scale."""
-    tiers: list[tuple[Peak, Tier]] = [(peak, "confirmed") for peak in found.changes]
-    tiers += [(peak, "provisional") for peak in found.provisional]
+    tiers: list[tuple[Peak, Tier]] = [(peak, "confirmed") for peak in segmentation.changes]
+    tiers += [(peak, "provisional") for peak in segmentation.provisional]
     bounds = bounds_of([peak.at for peak, _ in tiers], len(values))
     lengths = np.diff(bounds)
     levels = segment_levels(values, bounds).tolist()
     moves = np.diff(segment_levels(scaled, bounds))
-    spread = math.sqrt(MEDIAN_VARIANCE * (1.0 + found.phi) / (1.0 - found.phi))
-    errors = HALF_WIDTH_95 * found.sigma * spread * np.sqrt(1.0 / lengths[:-1] + 1.0 / lengths[1:])
+    spread = math.sqrt(MEDIAN_VARIANCE * (1.0 + segmentation.phi) / (1.0 - segmentation.phi))
+    errors = HALF_WIDTH_95 * segmentation.sigma * spread * np.sqrt(1.0 / lengths[:-1] + 1.0 / lengths[1:])
     steps = []
     for i, (peak, tier) in enumerate(tiers):
         before, after = levels[i], levels[i + 1]
@@ -186,3 +194,58 @@ def _steps(found: Segmentation, values: Floats, scaled: Floats, present: Ints, u
         probability = round(peak.probability, 4)
         steps.append(Changepoint(int(present[peak.at]), percent, low, high, probability, tier, before, after, notes))
     return steps
+
+
+def _without_repeats(values: Floats) -> tuple[int, Ints]:
+    """How often every value is there in a row, and the places of the first of each; (1, every place) as a rule.
+
+    The first and the last run may be cut off, since a series may begin and end anywhere.
+
+    >>> _without_repeats(np.repeat([5.1, 4.9, 5.0, 5.2, 4.8, 5.3, 5.1, 4.7, 5.0, 5.2, 4.9, 5.1], 2))
+    (2, array([ 0,  2,  4,  6,  8, 10, 12, 14, 16, 18, 20, 22]))
+    >>> _without_repeats(np.repeat([5.0, 5.5], 20))[0]      # two levels without noise are two levels
+    1
+    """
+    n = len(values)
+    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1]) if n else np.arange(0)
+    if 2 * len(starts) > n + 2 or len(starts) < FEWEST_RUNS + 2:
+        return 1, np.arange(n)
+    lengths = np.diff(np.append(starts, n))
+    repeats = math.gcd(*lengths[1:-1].tolist())
+    if repeats == 1:
+        return 1, np.arange(n)
+    places = [np.arange(start, start + length, repeats) for start, length in zip(starts, lengths, strict=True)]
+    return repeats, np.concatenate(places)
+
+
+class Monitor:
+    """The changepoints of a series as it grows. Indices count all values ever given.
+
+    Changes that lie far enough back are settled: only the values since the last settled one are judged again, at most
+    `WINDOW_VALUES`, so that the cost of an `append` does not grow with the series.
+
+    >>> monitor = Monitor([100.0, 101.0, 99.5, 100.4, 99.8, 100.9, 99.2, 100.1] * 5)
+    >>> [monitor.append(value)[-1:] for value in (95.0, 95.4, 94.9)][-1][0].index
+    40
+    """
+
+    def __init__(self, values: Iterable[float | None] = (), settings: CommitSettings | None = None) -> None:
+        self._settings = settings or CommitSettings()
+        self._values = list(values)
+        self._found = changepoints(self._values, self._settings)
+
+    @property
+    def changepoints(self) -> list[Changepoint]:
+        return list(self._found)
+
+    def append(self, value: float | None) -> list[Changepoint]:
+        """The changepoints, now that `value` is there too."""
+        self._values.append(value)
+        n = len(self._values)
+        settled = [change for change in self._found if change.index <= n - SETTLED_VALUES]
+        start = max(settled[-1].index if settled else 0, n - WINDOW_VALUES)
+        recent = changepoints(self._values[start:], self._settings)
+        self._found = [change for change in self._found if change.index <= start] + [
+            replace(change, index=change.index + start) for change in recent
+        ]
+        return self.changepoints

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.fft import dct, idct
 
-from detector.commits.levels import BINS_PER_SIGMA, TABLE_ZERO, Floats
+from detector.arrays import Floats
+from detector.commits.level_states import BINS_PER_SIGMA, TABLE_ZERO
 from detector.commits.noise import learn_density
-from detector.compiled import compiled
+from detector.compilation import compiled
 
 #: Cosines at most, and values for each.
 MOST_COSINES = 16
@@ -33,6 +33,8 @@ ONE_WAY_PRICE = 15.0
 
 def smooth_curve(values: Floats) -> tuple[Floats, int]:
     """The cosine curve with the least Bayesian information criterion, and how many cosines it has."""
+    from scipy.fft import dct, idct
+
     n = len(values)
     center = float(values.mean())
     waves = dct(values - center, norm="ortho")

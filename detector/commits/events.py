@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detector.commits.levels import Floats
+from detector.arrays import Floats
 from detector.commits.segments import bounds_of, fitted, segment_levels
-from detector.compiled import compiled
+from detector.compilation import compiled
 
 #: A stretch of at most this many values that comes back is a transient.
 LONGEST_TRANSIENT = 7

@@ -14,15 +14,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
-from detector.commits.levels import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO, Floats
-from detector.compiled import compiled
+from detector.arrays import Floats
+from detector.commits.level_states import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO
+from detector.compilation import compiled
 
 #: Median of |x| to standard deviation, for a normal distribution.
 MAD_TO_SIGMA = 1.4826
-#: Share of the largest differences that are taken for steps and left out of the trimmed scale.
-TRIMMED = 0.05
 #: Residuals the t prior of the density counts for.
 PRIOR_RESIDUALS = 40.0
 #: Kernel bandwidth at one residual, in sigma; falls with n ** -0.2 (Silverman 1986, eq. 3.28).
@@ -43,19 +41,6 @@ SCALE_BOUNDS = (0.4, 1.5)
 def difference_scale(log_values: Floats) -> float:
     """Sigma from the median of |differences|; it survives any few steps. 0 when half of the differences are 0."""
     return round(MAD_TO_SIGMA * float(np.median(np.abs(np.diff(log_values)))) / math.sqrt(2.0), 12)
-
-
-def trimmed_scale(log_values: Floats) -> float:
-    """Sigma from the root mean square of all but the largest |differences|, corrected for the trimming."""
-    differences = np.sort(np.abs(np.diff(log_values)))
-    dropped = math.ceil(len(differences) * TRIMMED)
-    kept = differences[: len(differences) - dropped]
-    if not len(kept):
-        return 0.0
-    share = len(kept) / len(differences)
-    bound = float(ndtri((1.0 + share) / 2.0))
-    shrink = 1.0 - 2.0 * bound * math.exp(-bound * bound / 2.0) / math.sqrt(2.0 * math.pi) / share
-    return math.sqrt(float(np.mean(kept * kept)) / max(shrink, 1e-9) / 2.0)
 
 
 @compiled

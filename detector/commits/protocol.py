@@ -36,8 +36,8 @@ def answer(line: str, handlers: Mapping[str, Handler] | None = None) -> str:
         elif handlers and isinstance(kind, str) and kind in handlers:
             reply = handlers[kind](question)
         else:
-            known = ", ".join(["series", *(handlers or {})])
-            raise ValueError(f'"type" must be one of {known}, got {kind!r}')
+            types = ", ".join(["series", *(handlers or {})])
+            raise ValueError(f'"type" must be one of {types}, got {kind!r}')
     # An integer may have more digits than a float can hold.
     except (ValueError, OverflowError, RecursionError) as error:
         reply = {"error": str(error) or type(error).__name__}

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detector.commits.levels import Floats, Ints
-from detector.compiled import compiled
+from detector.arrays import Floats, Ints
+from detector.compilation import compiled
 
 #: A peak is widened until it holds this much probability, or what is asked for if that is more, ...
 COVERED = 0.9
@@ -35,15 +35,15 @@ class Peak(NamedTuple):
 def peaks(jumps: Floats, least: float) -> list[Peak]:
     """The jumps with a probability of at least `least`, by index; their places are disjoint windows."""
     left = jumps.copy()
-    found = []
+    jump_peaks = []
     for start in np.argsort(-jumps, kind="stable")[: np.count_nonzero(jumps >= FAINTEST)].tolist():
         if left[start] < FAINTEST:
             continue
         first, last, mass = _window(left, start, max(COVERED, least))
         if mass >= least:
-            found.append(Peak(start, min(mass, 1.0)))
+            jump_peaks.append(Peak(start, min(mass, 1.0)))
         left[first : last + 1] = 0.0
-    return sorted(found)
+    return sorted(jump_peaks)
 
 
 @compiled

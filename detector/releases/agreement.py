@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from detector.arrays import Floats
 
 #: A server this sure of a hit is the reference; only what is not settled yet on the others is asked again.
 SURE = 0.9

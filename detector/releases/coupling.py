@@ -1,4 +1,4 @@
-"""How the series of a campaign bear each other out: one tree of events per test and release.
+"""How the series of a family bear each other out: one tree of events per test and release.
 
     event      the release moves this test               prior: P(a change at r), learned over all tests and its group
       hit      ... on this server                         P(hit | event) learned per server
@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from detector.arrays import Bools, Floats
 
 #: P(a series moves though its parent in the tree does not).
 STRAY = 0.001
@@ -80,7 +79,7 @@ def _chance(log_odds: Floats) -> Floats:
 
 
 def exchange(
-    bayes_factor: Floats, beliefs: Beliefs, learning: tuple[Floats, NDArray[np.bool_], list[list[int]], Floats] | None
+    bayes_factor: Floats, beliefs: Beliefs, learning: tuple[Floats, Bools, list[list[int]], Floats] | None
 ) -> Beliefs:
     """One round of messages up and down the tree.
 
@@ -127,7 +126,7 @@ def _down(parent_odds: Floats, given: Floats) -> Floats:
     return np.clip(parent * given + (1.0 - parent) * STRAY, *PRIORS)
 
 
-def _learned_rate(event: Floats, rate: Floats, fixed: NDArray[np.bool_], groups: list[list[int]]) -> Floats:
+def _learned_rate(event: Floats, rate: Floats, fixed: Bools, groups: list[list[int]]) -> Floats:
     tests = event.shape[0]
     weight = RELEASE_WEIGHT * tests / (tests + MANY_TESTS)
     pooled = np.clip((weight * rate + event.sum(axis=0)) / (weight + tests), *RATES)

@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector import robust
-from detector.releases.kinds import kind_of, noise_prior
-from detector.releases.levels import Levels
-from detector.releases.panel import Panel
-
-Floats = NDArray[np.float64]
+from detector.arrays import MAD, Floats, median
+from detector.releases.level_posterior import LevelPosterior
+from detector.releases.metric_kinds import KINDS, kind_of, noise_prior
+from detector.releases.series_panel import Panel
 
 #: Degrees of freedom of the metric's prior in the sister tests' common variance.
 PRIOR_DF = 8.0
@@ -39,6 +36,12 @@ LEAST_SHARE = 0.05  # times the sisters' degrees of freedom
 LEAST_RATIO = 0.02
 #: No value is known better than this relative error, not even in a constant series.
 LEAST_SD = 1e-4
+#: A test with more than this probability of a change at a release, or at the next one, says nothing about the shift.
+MOVING = 0.2
+#: A larger shift (log units) is not weather: it stays in the series and is judged there.
+MOST_SHIFT = 0.025
+#: Fewer quiet tests than this cannot tell a shift of the machine from their own noise.
+FEWEST_TESTS = 6
 
 
 class Prior(NamedTuple):
@@ -53,24 +56,24 @@ class Prior(NamedTuple):
 def priors(panel: Panel) -> Prior:
     """The prior of every series of a panel."""
     variance = np.array([[noise_prior(metric, test) ** 2 for test in panel.tests] for metric in panel.metrics])
-    return Prior(variance, np.array([kind_of(metric).sisters for metric in panel.metrics]))
+    return Prior(variance, np.array([KINDS[kind_of(metric)].sisters for metric in panel.metrics]))
 
 
-def from_differences(values: Floats, known: Floats, gaps: Floats, prior: Prior) -> Floats:
+def from_differences(values: Floats, explained: Floats, gaps: Floats, prior: Prior) -> Floats:
     """First guess of the between-release variance, [metrics, servers, tests], before any level is known.
 
-    `values` and `known`, the part of their variance that blocks and rounding explain, are
+    `values` and `explained`, the part of their variance that blocks and rounding explain, are
     [metrics, servers, tests, releases]; `gaps` is [releases].
     """
     differences = np.diff(values, axis=-1)
     differences = np.where(gaps[1:] >= QUIET_GAP, np.nan, differences)
     df = DF_PER_DIFFERENCE * np.isfinite(differences).sum(axis=-1)
-    middle = robust.median(differences)[..., None]
-    total = 0.5 * (robust.MAD * robust.median(np.abs(differences - middle))) ** 2
-    return shrink(np.nan_to_num(total), df, mean_known(values, known), prior)
+    middle = median(differences)[..., None]
+    total = 0.5 * (MAD * median(np.abs(differences - middle))) ** 2
+    return shrink(np.nan_to_num(total), df, mean_explained(values, explained), prior)
 
 
-def from_residuals(values: Floats, known: Floats, levels: Levels, prior: Prior, *, single: bool) -> Floats:
+def from_residuals(values: Floats, explained: Floats, levels: LevelPosterior, prior: Prior, *, single: bool) -> Floats:
     """The between-release variance around the inferred levels, outliers left out by their probability.
 
     `values` are those the levels were inferred from. Expected squared residual of the E step: the level's own
@@ -80,29 +83,29 @@ def from_residuals(values: Floats, known: Floats, levels: Levels, prior: Prior, 
     measured = np.isfinite(values)
     weight = np.where(measured, 1.0 - levels.outlier, 0.0)
     residual = values - levels.level
-    typical = robust.MAD * robust.median(np.abs(residual))[..., None]
+    typical = MAD * median(np.abs(residual))[..., None]
     far, unsure = (FAR_SINGLE_SD, UNSURE_SINGLE_SD) if single else (FAR_SD, UNSURE_SD)
     residual = np.clip(residual, -far * typical, far * typical)
     spread = np.minimum(levels.spread, unsure * typical)
     square = np.where(measured, residual**2 + spread**2, 0.0)
     total = (weight * square).sum(axis=-1) / np.maximum(weight.sum(axis=-1), 1.0)
     df = DF_PER_DIFFERENCE * np.maximum(measured.sum(axis=-1) - 1, 0)
-    return shrink(total, df, mean_known(values, known), prior)
+    return shrink(total, df, mean_explained(values, explained), prior)
 
 
-def mean_known(values: Floats, known: Floats) -> Floats:
+def mean_explained(values: Floats, explained: Floats) -> Floats:
     """[metrics, servers, tests] mean over the measured releases of the variance that blocks and rounding explain."""
     measured = np.isfinite(values)
-    return np.asarray(np.where(measured, known, 0.0).sum(axis=-1) / np.maximum(measured.sum(axis=-1), 1))
+    return np.asarray(np.where(measured, explained, 0.0).sum(axis=-1) / np.maximum(measured.sum(axis=-1), 1))
 
 
-def shrink(total: Floats, df: Floats, known: Floats, prior: Prior) -> Floats:
+def shrink(total: Floats, df: Floats, explained: Floats, prior: Prior) -> Floats:
     """Between-release variance from the total variance of each series, all [metrics, servers, tests].
 
-    `total`, with `df` degrees of freedom, is the observed variance of release values around their levels, `known` the
-    part of it that blocks and rounding explain.
+    `total`, with `df` degrees of freedom, is the observed variance of release values around their levels, `explained`
+    the part of it that blocks and rounding explain.
     """
-    own = total - known
+    own = total - explained
     between = np.empty_like(total)
     for m, s in np.ndindex(total.shape[:2]):
         seen = df[m, s] > 0
@@ -110,6 +113,28 @@ def shrink(total: Floats, df: Floats, known: Floats, prior: Prior) -> Floats:
         weight = df[m, s].sum()
         held = PRIOR_DF if typical < 1.0 else PRIOR_DF_NOISY
         common = prior.variance[m] * max(typical, LEAST_RATIO) ** (weight / (held + weight))
-        shrunk = (prior.sisters[m] * (common + known[m, s]) + df[m, s] * total[m, s]) / (prior.sisters[m] + df[m, s])
-        between[m, s] = np.maximum(shrunk - known[m, s], LEAST_SHARE * prior.sisters[m] * common)
+        sisters = prior.sisters[m]
+        shrunk = (sisters * (common + explained[m, s]) + df[m, s] * total[m, s]) / (sisters + df[m, s])
+        between[m, s] = np.maximum(shrunk - explained[m, s], LEAST_SHARE * sisters * common)
     return between
+
+
+def common_shift(values: Floats, level: Floats, moved: Floats) -> Floats:
+    """[metrics, servers, releases] the shift of each release common to its quiet tests, in log units.
+
+    It is what all tests of one server and metric share at one release: the machine, the build, the weather. Only what
+    passes is weather; a shift that stays is a change of every test and is left for them to show.
+    All arrays are [metrics, servers, tests, releases]: values, posterior levels, posterior of a change.
+    """
+    following = np.zeros_like(moved)
+    following[..., :-1] = moved[..., 1:]
+    residual = np.where(np.maximum(moved, following) > MOVING, np.nan, values - level)
+    quiet = np.isfinite(residual)
+    count = quiet.sum(axis=2)
+    ordered = np.sort(residual, axis=2)  # NaN sorts last
+    middle = np.maximum(count - 1, 0)
+    low = np.take_along_axis(ordered, (middle // 2)[:, :, None], axis=2)[:, :, 0]
+    high = np.take_along_axis(ordered, (count // 2).clip(max=ordered.shape[2] - 1)[:, :, None], axis=2)[:, :, 0]
+    median = 0.5 * (low + high)
+    weather = (count >= FEWEST_TESTS) & (np.abs(median) <= MOST_SHIFT)
+    return np.where(weather, np.nan_to_num(median), 0.0)

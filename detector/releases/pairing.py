@@ -15,15 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.compiled import compiled
-from detector.releases.kinds import kind_of
+from detector.arrays import MAD, Bools, Floats
+from detector.compilation import compiled
+from detector.releases.metric_kinds import kind_of
 from detector.releases.noise import QUIET_GAP
-from detector.releases.panel import Panel
-from detector.robust import MAD
-
-Floats = NDArray[np.float64]
+from detector.releases.series_panel import Panel
 
 #: Bounds of the correlation of two metrics' noise, and how many pairs of differences the prior (none) weighs.
 MOST_CORRELATION = 0.95
@@ -63,7 +60,7 @@ def pair_of(panel: Panel, variance: Floats) -> Pair | None:
 
     CPU per operation in the field's unit and in ours say the same; the first one listed is taken.
     """
-    kinds = [kind_of(metric).name for metric in panel.metrics]
+    kinds = [kind_of(metric) for metric in panel.metrics]
     if "throughput" not in kinds or "cpu" not in kinds:
         return None
     q, c = kinds.index("throughput"), kinds.index("cpu")
@@ -102,9 +99,7 @@ def _ratio(panel: Panel, ratio: Floats, q: int, c: int) -> Floats:
     return np.exp(typical + own * (logs - typical))
 
 
-def _correlation(
-    throughput: Floats, cpu: Floats, sd_throughput: Floats, sd_cpu: Floats, quiet: NDArray[np.bool_]
-) -> float:
+def _correlation(throughput: Floats, cpu: Floats, sd_throughput: Floats, sd_cpu: Floats, quiet: Bools) -> float:
     """Robust pooled correlation of release-to-release differences: medians of |sum| and |difference|."""
     x = np.diff(throughput, axis=-1) / sd_throughput[..., None]
     y = np.diff(cpu, axis=-1) / sd_cpu[..., None]
@@ -118,27 +113,27 @@ def _correlation(
     return float(np.clip(raw * n / (n + CORRELATION_WEIGHT), -MOST_CORRELATION, MOST_CORRELATION))
 
 
-def together(pair: Pair, values: Floats, known: Floats) -> tuple[Floats, Floats]:
+def together(pair: Pair, values: Floats, explained: Floats) -> tuple[Floats, Floats]:
     """`values` and the known part of their variance with the pair's two metrics replaced by together and apart.
 
     Arrays are [metrics, servers, tests, releases]. Where one of the two is absent the other stays as it is.
     """
     q, c = values[pair.throughput], values[pair.cpu]
-    known_q, known_c = known[pair.throughput], known[pair.cpu]
+    explained_q, explained_c = explained[pair.throughput], explained[pair.cpu]
     weight = pair.weight[..., None]
     response = pair.response[:, None]
     share = 1.0 + response * weight
     both = np.isfinite(q) & np.isfinite(c)
     joint = share * q + weight * c
-    shared = pair.correlation * np.sqrt(known_q * known_c)
-    joint_known = share**2 * known_q + weight**2 * known_c + 2.0 * share * weight * shared
-    apart_known = np.maximum(known_c - response**2 * joint_known, LEAST_APART * known_c)
-    values, known = values.copy(), known.copy()
+    shared = pair.correlation * np.sqrt(explained_q * explained_c)
+    joint_explained = share**2 * explained_q + weight**2 * explained_c + 2.0 * share * weight * shared
+    apart_explained = np.maximum(explained_c - response**2 * joint_explained, LEAST_APART * explained_c)
+    values, explained = values.copy(), explained.copy()
     values[pair.throughput] = np.where(both, joint, q)
     values[pair.cpu] = np.where(both, c + response * joint, np.where(np.isfinite(q), np.nan, c))
-    known[pair.throughput] = np.where(both, joint_known, known_q)
-    known[pair.cpu] = np.where(both, apart_known, known_c)
-    return values, known
+    explained[pair.throughput] = np.where(both, joint_explained, explained_q)
+    explained[pair.cpu] = np.where(both, apart_explained, explained_c)
+    return values, explained
 
 
 def response_of(pair: Pair, values: Floats, hit: Floats) -> Floats:

@@ -7,18 +7,15 @@ often releases have outliers. The number of rounds is fixed, so the same panel a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.releases import agreement, common, coupling, noise, pairing
-from detector.releases.kinds import evidence, kind_of
-from detector.releases.levels import Levels, infer
-from detector.releases.panel import Panel
-
-Floats = NDArray[np.float64]
+from detector.arrays import Bools, Floats
+from detector.releases import agreement, coupling, noise, pairing
+from detector.releases.level_posterior import LevelPosterior, infer
+from detector.releases.metric_kinds import KINDS, evidence, kind_of
+from detector.releases.series_panel import Panel
 
 #: When more than this share of the series starts off the second release, the first one is not the outlier.
 MOST_TESTS = 0.5
@@ -65,38 +62,29 @@ class Scan:
     """[servers, tests, releases] P(the release moves this test on this server)."""
     shows: Floats
     """[metrics] P(a change of a test shows in this metric), learned."""
-    moved: Floats
-    """P(the level of this series changes at r by at least the smallest change of its metric)."""
     beliefs: coupling.Beliefs
-    level: Floats
     values: Floats
     """The panel's values without the passing common shift."""
-    sd: Floats
-    """Noise of each value."""
-    between: Floats
-    """[metrics, servers, tests] variance between releases."""
     transient: Floats
     """P(the value at r is an outlier that its neighbours do not share)."""
-    shift: Floats
-    """[metrics, servers, releases] the passing shift common to all quiet tests."""
     floor: Floats
     """[metrics] smallest log step that counts as a change."""
     least: float
     """P(a change) below which none may be placed: higher where single values speak for their releases."""
 
 
-def doubtful(panel: Panel) -> NDArray[np.bool_]:
+def doubtful(panel: Panel) -> Bools:
     """[releases] true where a passing oddity is likelier than a change: a single value, and little else released.
 
     The newest release gets the benefit of the doubt: there is nothing yet to tell the two apart, and saying nothing
     would be worse than asking for a second run.
     """
-    found = panel.single & (panel.gaps < noise.QUIET_GAP)
-    found[-1] = False
-    return found
+    likely_odd = panel.single & (panel.gaps < noise.QUIET_GAP)
+    likely_odd[-1] = False
+    return likely_odd
 
 
-def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
+def change_prior(panel: Panel) -> tuple[Floats, Bools]:
     """[releases] P(a change at r) before any evidence, and where it must not be learned.
 
     The more releases lie in between, the more could have happened. Where the first release has a single value, a
@@ -110,11 +98,11 @@ def change_prior(panel: Panel) -> tuple[Floats, NDArray[np.bool_]]:
     return prior, fixed
 
 
-def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Scan:
-    """The beliefs about `panel`; `smallest_change` gives the relative change by metric that counts."""
-    kinds = [kind_of(metric) for metric in panel.metrics]
-    smallest = smallest_change or {}
-    least = [smallest.get(m, kind.smallest_change) for m, kind in zip(panel.metrics, kinds, strict=True)]
+def scan_panel(panel: Panel) -> Scan:
+    """The beliefs about `panel`."""
+    names = [kind_of(metric) for metric in panel.metrics]
+    kinds = [KINDS[name] for name in names]
+    least = [metric.smallest_change_pct / 100.0 for metric in panel.metrics]
     slab = np.array([kind.slab for kind in kinds])
     single = doubtful(panel)
     alone = bool(single.mean() > 0.5)
@@ -123,15 +111,15 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
     rate, fixed = change_prior(panel)
     groups = _groups(panel)
     prior = noise.priors(panel)
-    known = panel.block_variance + panel.rounding
-    between = noise.from_differences(panel.values, known, panel.gaps, prior)
-    variance = between + noise.mean_known(panel.values, known)
+    explained = panel.block_variance + panel.rounding
+    between = noise.from_differences(panel.values, explained, panel.gaps, prior)
+    variance = between + noise.mean_explained(panel.values, explained)
     pair = pairing.pair_of(panel, variance)
-    told = np.where(np.array(evidence(panel.metrics))[:, None, None, None], panel.values, np.nan)
-    raw, raw_known = told, known
+    evident = np.where(np.array(evidence(panel.metrics))[:, None, None, None], panel.values, np.nan)
+    raw, raw_explained = evident, explained
     if pair is not None:
-        raw, raw_known = pairing.together(pair, told, known)
-        between = noise.from_differences(raw, raw_known, panel.gaps, prior)
+        raw, raw_explained = pairing.together(pair, evident, explained)
+        between = noise.from_differences(raw, raw_explained, panel.gaps, prior)
     outlier = np.array([kind.transient for kind in kinds])[:, None] * np.where(single, TRANSIENT_SINGLE, 1.0)
     transient = np.broadcast_to(outlier[:, None, None, :], panel.shape).copy()
     shows = np.array([kind.shows for kind in kinds])
@@ -139,10 +127,9 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
         shows[pair.cpu] = pairing.APART_SHOWS
     beliefs = coupling.start(panel.shape, rate, shows)
     values = raw
-    shift = np.zeros((panel.shape[0], panel.shape[1], panel.shape[3]))
     for turn in range(ROUNDS):
-        sd = np.sqrt(between[..., None] + raw_known + noise.LEAST_SD**2)
-        levels = _infer(values, sd, beliefs.prior, transient, stick, slab, floor)
+        sd = np.sqrt(between[..., None] + raw_explained + noise.LEAST_SD**2)
+        levels = infer(values, sd, beliefs.prior, transient, stick, slab, floor)
         last = turn == ROUNDS - 1
         beliefs = coupling.exchange(levels.bayes_factor, beliefs, None if last else (rate, fixed, groups, shows))
         if last:
@@ -152,67 +139,44 @@ def scan(panel: Panel, smallest_change: Mapping[str, float] | None = None) -> Sc
             rate[1] = CHANGE_MOST
         transient = _transients(panel, outlier, levels.outlier, single)
         if turn >= NOISE_ROUNDS[0]:
-            shift = common.shift(raw, levels.level, levels.posterior)
+            shift = noise.common_shift(raw, levels.level, levels.posterior)
             values = raw - shift[:, :, None, :]
             if turn < NOISE_ROUNDS[1]:
                 between = noise.from_residuals(
-                    values, raw_known, levels, prior, single=alone and len(panel.releases) >= LONG_LINE
+                    values, raw_explained, levels, prior, single=alone and len(panel.releases) >= LONG_LINE
                 )
         if pair is not None and turn == PAIRING_ROUND:
             pair = pairing.taught(pair, panel, variance, beliefs.hit)
-            raw, raw_known = pairing.together(pair, told, known)
+            raw, raw_explained = pairing.together(pair, evident, explained)
             values = raw
-            between = noise.from_differences(raw, raw_known, panel.gaps, prior)
+            between = noise.from_differences(raw, raw_explained, panel.gaps, prior)
     shown = beliefs.metrics.copy()
     if pair is not None:
         shown[pair.cpu] = kinds[pair.cpu].shows * min(float(np.median(pair.response)), 1.0)
     hit = beliefs.hit
-    if "throughput" in [kind.name for kind in kinds]:
-        q = [kind.name for kind in kinds].index("throughput")
+    if "throughput" in names:
+        q = names.index("throughput")
         hit = agreement.agree(hit, values[q], sd[q], levels.outlier[q], float(slab[q]))
     return Scan(
         panel=panel,
         hit=hit,
         shows=shown,
-        moved=levels.posterior,
         beliefs=beliefs,
-        level=levels.level,
         values=values,
-        sd=sd,
-        between=between,
         transient=levels.outlier,
-        shift=shift,
         floor=floor,
         least=PROBABILITY_SINGLE if alone else 0.0,
     )
 
 
-def _starts_apart(levels: Levels, panel: Panel) -> float:
+def _starts_apart(levels: LevelPosterior, panel: Panel) -> float:
     """Share of the series whose first release lies off the second, as a change or as an outlier."""
     measured = (panel.counts[..., 0] > 0) & (panel.counts[..., 1] > 0)
     apart = np.maximum(levels.outlier[..., 0], levels.posterior[..., 1])
     return float(apart[measured].mean()) if measured.any() else 0.0
 
 
-def _infer(
-    values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, slab: Floats, floor: Floats
-) -> Levels:
-    metrics, servers, tests, releases = values.shape
-    flat = (metrics * servers * tests, releases)
-    each = servers * tests
-    found = infer(
-        np.ascontiguousarray(values.reshape(flat)),
-        np.ascontiguousarray(sd.reshape(flat)),
-        np.ascontiguousarray(change.reshape(flat)),
-        np.ascontiguousarray(transient.reshape(flat)),
-        stick,
-        np.repeat(slab, each),
-        np.repeat(floor, each),
-    )
-    return Levels(*(array.reshape(values.shape) for array in found))
-
-
-def _transients(panel: Panel, prior: Floats, seen: Floats, single: NDArray[np.bool_]) -> Floats:
+def _transients(panel: Panel, prior: Floats, seen: Floats, single: Bools) -> Floats:
     """Outlier rates learned per metric and release; `prior` is [metrics, releases], `seen` the probabilities."""
     measured = panel.counts > 0
     by_release = np.where(measured, seen, 0.0).sum(axis=(1, 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
+from statistics import median
 from typing import Annotated, Any, NamedTuple, overload
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
@@ -112,6 +113,11 @@ class Point(Row):
         """The values alone."""
         held = self.values
         return held.numbers if isinstance(held, BlockValues) else tuple([one.value for one in held])
+
+    @property
+    def level(self) -> float:
+        """The median of the blocks."""
+        return median(self.numbers)
 
 
 class Series(Row):

@@ -73,8 +73,8 @@ def bisect(
 
     configs, state = configs_dir(), state_dir()
     tests = load_benchmark(benchmark, configs)
-    chosen = pick_profile(profile, "instructions" if metric == "insn/o" else "time", configs)
     metrics = load_metrics(configs)
+    chosen = pick_profile(profile, metrics[metric].lane, configs)
     with Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
         if repository:
@@ -90,7 +90,7 @@ def bisect(
             benchmark=tests,
             test=tests.select((test,))[-1],
             profile=chosen,
-            floor_pct=metrics[metric].smallest_change_pct if metric in metrics else 1.0,
+            metric=metrics[metric],
             configs=configs,
             state=state,
             seed=seed,

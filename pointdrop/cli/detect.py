@@ -25,6 +25,7 @@ from pointdrop.cli.rows import emit, json_text, print_rows, remark
 from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
+    from history.metrics import MetricRegistry
     from history.model import Finding
     from history.store import Store
 
@@ -82,6 +83,7 @@ def detect(
 
     settings = load_detector_settings(configs_dir())
     metrics = settings.metrics
+    write = not (dry_run or suspects or dbms or line)
     with Store.open(history_url(history)) as store:
         _require_series(store, dbms, line, quiet)
         findings = run_detection(
@@ -90,10 +92,16 @@ def detect(
             dbms=dbms,
             line=line,
             scheduler=scheduler,
-            write=not (dry_run or suspects),
+            write=write,
         )
+        if write and store.events():  # only what people were told do they ask about
+            from alerts import load_settings
+            from pointdrop.jobs.measurement_requests import settle_requests
+
+            sources = load_settings(configs_dir()).links.source
+            settle_requests(store, findings, sources, metrics)
         if suspects:
-            _suspects(findings, store, plan, out, github_output)
+            _suspects(findings, metrics, store, plan, out, github_output)
             return
     findings.sort(key=lambda finding: finding_order(finding, metrics))
     if format == "json":
@@ -101,7 +109,7 @@ def detect(
     elif format == "text":
         emit("\n".join(finding_text(finding, metrics) for finding in findings), out)
     else:
-        rows = records(findings_frame(findings, metrics))
+        rows = records(findings_frame(findings, metrics)) if findings else []
         print_rows(rows, _row_format(format), tuple(FINDING_COLUMNS) if format == "csv" else SHOWN_FINDING, out=out)
     if not findings:
         remark("No changes.", quiet)
@@ -109,7 +117,14 @@ def detect(
         raise typer.Exit(3)
 
 
-def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None, github_output: Path | None) -> None:
+def _suspects(
+    findings: list[Finding],
+    metrics: MetricRegistry,
+    store: Store,
+    plan: str,
+    out: Path | None,
+    github_output: Path | None,
+) -> None:
     from pointdrop.jobs.measurement import MeasurementSetup, runnable_releases
     from pointdrop.jobs.measurement_requests import suspects_to_measure
     from pointdrop.jobs.suspects import in_plan, with_available_releases
@@ -118,7 +133,7 @@ def _suspects(findings: list[Finding], store: Store, plan: str, out: Path | None
     from runners.settings import load_plan
 
     wanted = load_plan(plan, configs_dir())
-    candidates = in_plan(suspects_to_measure(store, findings), wanted)
+    candidates = in_plan(suspects_to_measure(store, findings, metrics), wanted)
     setup = MeasurementSetup(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
     asked = sorted({suspect.dbms for suspect in candidates})
     for dbms in asked:
@@ -195,7 +210,7 @@ def explain(
     """
 
     from detector.errors import UnknownEvidence
-    from detector.explain import explain as explained
+    from detector.explanation import explain as explained
     from history import datasets
     from history.model import SeriesKey
     from history.store import Store

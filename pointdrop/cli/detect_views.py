@@ -10,7 +10,7 @@ from presentation.headline import headline, release_name, title
 from presentation.number_format import grouped, interval, probability, signed
 
 if TYPE_CHECKING:
-    from detector.explain import Explanation
+    from detector.explanation import Explanation
     from detector.replay import Replayed
     from history.metrics import MetricRegistry
     from history.model import Finding

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, side_of, step, told
-from detector.releases.kinds import noise_prior
+from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, record, side_of, step
+from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
+from history.metrics import Metric
 from history.model import Block, Release, Run, Session
 from history.versions import version_key
 from pointdrop.jobs.comparison_sides import Shelf
@@ -56,7 +57,7 @@ class BisectionSetup:
     benchmark: Benchmark
     test: Test
     profile: Profile
-    floor_pct: float
+    metric: Metric
     configs: Path
     state: Path
     seed: int = 1
@@ -151,7 +152,7 @@ def run_bisection(setup: BisectionSetup, path: Path, bisection: Bisection) -> tu
             bisection = _measure(setup, path, bisection, wanted, ends)
         except ReleaseError as error:
             note = {**bisection.notes, wanted.candidate: str(error).splitlines()[0]}
-            machine = told(bisection.machine, wanted.candidate, "unusable", 0)
+            machine = record(bisection.machine, wanted.candidate, "unusable", 0)
             bisection = bisection.model_copy(update={"machine": machine, "notes": note})
             _write(path, bisection)
             setup.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
@@ -205,15 +206,15 @@ def _measure(
 
 def _judge(setup: BisectionSetup, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
     good, bad, candidate = (bisection.values.get(name, ()) for name in (*ends, wanted.candidate))
-    noise = noise_prior(bisection.metric, bisection.test)
-    side = side_of(good, bad, candidate, floor_pct=setup.floor_pct, noise=noise) if candidate else "unusable"
-    return bisection.model_copy(update={"machine": told(bisection.machine, wanted.candidate, side, wanted.blocks)})
+    floor_pct, noise = setup.metric.smallest_change_pct, noise_prior(setup.metric, bisection.test)
+    side = side_of(good, bad, candidate, floor_pct=floor_pct, noise=noise) if candidate else "unusable"
+    return bisection.model_copy(update={"machine": record(bisection.machine, wanted.candidate, side, wanted.blocks)})
 
 
 def _nothing_to_find(setup: BisectionSetup, bisection: Bisection, ends: tuple[str, str]) -> str:
     good, bad = (bisection.values.get(end, ()) for end in ends)
-    noise = noise_prior(bisection.metric, bisection.test)
-    return nothing_to_find(good, bad, floor_pct=setup.floor_pct, noise=noise) if good and bad else ""
+    noise = noise_prior(setup.metric, bisection.test)
+    return nothing_to_find(good, bad, floor_pct=setup.metric.smallest_change_pct, noise=noise) if good and bad else ""
 
 
 def _write(path: Path, bisection: Bisection) -> None:

@@ -15,11 +15,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from detector.changes import PooledChange, pooled_changes, release_changes
 from detector.commits import Analysis, Changepoint, analyse, answer
 from detector.errors import InvalidSeries
-from detector.moves import q_values
-from detector.pooled import PooledChange, pooled_changes
-from detector.releases.matrix import release_changes
+from detector.series_moves import q_values
 from detector.settings import DetectorSettings
 from history.model import Better, BlockValue, Move, Point, Series, SeriesKey
 from pointdrop.jobs.tidy_csv import TidyPoint, TidySeries

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from detector.attribution import comparable
-from detector.compare import Comparison, compare, compare_family
-from detector.releases.kinds import noise_prior
+from detector.attachments import comparable
+from detector.compare import Comparison, compare, family_verdict
+from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
 from history.model import Better, Block, FunctionCost, Lane, Run, Session
@@ -29,11 +29,6 @@ from runners.releases import Installed
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
 
-#: The metrics that decide, by lane; the others are reported by the session and mean nothing on so few blocks.
-JUDGED: Mapping[Lane, tuple[str, ...]] = {
-    "time": ("qps", "ips", "indexed rows/s", "cpu_us/o"),
-    "instructions": ("insn/o",),
-}
 #: A difference is told only after this many blocks of each side: the second is a fresh server on fresh data.
 FEWEST_BLOCKS = 2
 #: A machine that is too busy in so many rounds, one after the other, will hardly be quiet in the next.
@@ -130,7 +125,7 @@ class _Values:
     unusable: str = ""
     """Why the newest block that does not count does not."""
 
-    def add(self, side: int, block: Block, judged: Sequence[str]) -> None:
+    def add(self, side: int, block: Block, judged: Set[str]) -> None:
         if block.status != "ok":
             self.unusable = block.reason or block.status
             return
@@ -173,7 +168,8 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
         raise BadSettings(f"{base} and {candidate} are the same build with the same config")
     values, began = _Values(), time.monotonic()
     shelf = Shelf({installed.release.version: installed, other.release.version: other})
-    judged = JUDGED[setup.profile.lane]
+    # The others are reported by the session and mean nothing on so few blocks.
+    judged = {metric.name for metric in setup.metrics if metric.compared and metric.lane == setup.profile.lane}
     wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
     warnings: list[str] = []
     while wanted and rounds < setup.most_rounds:
@@ -216,7 +212,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
                 stopped = nothing
                 break
             continue
-        unclear = {test for test, _ in _unclear(values, setup.metrics, judged)}
+        unclear = {test for test, _ in _unclear(values, setup.metrics)}
         wanted = tuple(test for test in setup.tests if test.name in unclear)
     minutes = (time.monotonic() - began) / 60
     return _report(setup, values, rounds, minutes, stopped, warnings)
@@ -226,8 +222,8 @@ def judge(
     before: Sequence[float], after: Sequence[float], test: str, metric: str, metrics: MetricRegistry
 ) -> Comparison:
     """The verdict on one test and metric, held by the metric's known noise and smallest change."""
-    floor = metrics[metric].smallest_change_pct
-    return compare(before, after, floor_pct=floor, noise=noise_prior(metric, test))
+    floor_pct, noise = metrics[metric].smallest_change_pct, noise_prior(metrics[metric], test)
+    return compare(before, after, floor_pct=floor_pct, noise=noise)
 
 
 def _few(comparison: Comparison) -> bool:
@@ -241,7 +237,7 @@ def _settled(comparison: Comparison) -> Comparison:
     )
 
 
-def _unclear(values: _Values, metrics: MetricRegistry, judged: Sequence[str]) -> list[tuple[str, str]]:
+def _unclear(values: _Values, metrics: MetricRegistry) -> list[tuple[str, str]]:
     """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
     unclear = []
     for (test, metric), before in values.shared().items():
@@ -263,14 +259,13 @@ def _report(
         _row(values, key, comparison)
         for key, comparison in sorted(comparisons.items(), key=lambda item: (order[item[0][0]], item[0]))
     ]
-    family = compare_family({f"{test} {metric}": comparison for (test, metric), comparison in comparisons.items()})
     return CompareReport(
         base=f"{setup.base[0]}",
         candidate=f"{setup.candidate[0]}",
         server=setup.server.name,
         lane=setup.profile.lane,
         profile=setup.profile.name,
-        verdict=family.verdict,
+        verdict=family_verdict(comparisons.values()),
         rounds=rounds,
         blocks=values.blocks,
         minutes=round(minutes, 2),

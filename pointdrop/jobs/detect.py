@@ -6,28 +6,24 @@ be scanned on the workers of a Dask cluster with the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
-from alerts import load_settings
 from detector import DetectorSettings
-from detector.attribution import attach
+from detector.attachments import attach, missed_service_levels
 from detector.detection import Part, join, parts_of
 from detector.errors import DetectorError
-from detector.releases.campaign import families
-from detector.releases.kinds import resource_of
-from detector.service import missed
-from history.metrics import load_metrics
-from history.model import Finding, FunctionCost, Move, Series, StatementPlan
+from detector.releases.families import families
+from history.metrics import MetricRegistry, load_metrics
+from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
-from pointdrop.jobs.measurement_requests import settle_requests
 from pointdrop.jobs.option_changes import option_changes
-from pointdrop.jobs.suspects import lane_of
-from pointdrop.paths import configs_dir
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
 
+Detail = TypeVar("Detail", FunctionCost, StatementPlan)
 Scanned = Callable[[list[list[Series]], DetectorSettings], list[Part]]
 
 
@@ -44,12 +40,8 @@ def run_detection(
     line: str | None = None,
     scheduler: str | None = None,
     write: bool = True,
-    sources: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """All findings of the history, written to it as its newest detection unless `write` is false.
-
-    With it goes which requests of people are answered by now; `sources`, by DBMS, say where the source of two releases
-    is compared (those of `alerts.toml` by default).
 
     `dbms` and `line` restrict what is looked at, and then nothing is written, since a detection is of the whole
     history. `scheduler` is the address of a Dask scheduler, as in `tcp://10.0.0.1:8786`.
@@ -58,8 +50,6 @@ def run_detection(
     findings = find(series, settings, store, scheduler)
     if write and dbms is None and line is None:
         store.append_detection(findings, settings.digest)
-        source_urls = load_settings(configs_dir()).links.source if sources is None else sources
-        settle_requests(store, findings, series, source_urls)
     return findings
 
 
@@ -68,7 +58,7 @@ def find(series: list[Series], settings: DetectorSettings, store: Store, schedul
     partitions = list(families(series).values())
     scanned = _on_cluster(scheduler) if scheduler else scan_partitions
     findings = join(scanned(partitions, settings), series, settings, store.releases())
-    return [explained(finding, series, store) for finding in findings]
+    return [explained(finding, series, store, settings.metrics) for finding in findings]
 
 
 def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
@@ -94,7 +84,7 @@ def _on_cluster(scheduler: str) -> Scanned:
     return scanned
 
 
-def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
+def explained(finding: Finding, series: list[Series], store: Store, metrics: MetricRegistry) -> Finding:
     """`finding` with the functions, plans and options that its two sides have in the history, and missed promises.
 
     Both sides of a test are those of one server, config and benchmark, and plans of one lane: where it moved most. On
@@ -102,39 +92,40 @@ def explained(finding: Finding, series: list[Series], store: Store) -> Finding:
     """
     if finding.kind == "drift":
         return finding
-    counted = _most_moved(move for move in finding.moves if resource_of(move.key.metric) == "instructions")
+    counted = [move for move in finding.moves if metrics[move.key.metric].lane == "instructions"]
 
-    def functions(version: str) -> dict[str, tuple[FunctionCost, ...]]:
-        return {
-            test: store.functions(
-                finding.dbms, version, test,
-                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark, lane="instructions",
-            )
-            for test, move in counted.items()
-        }  # fmt: skip
+    def place(key: SeriesKey) -> dict[str, str]:
+        lane = metrics[key.metric].lane
+        return {"server": key.server, "config": key.config, "benchmark": key.benchmark, "lane": lane}
 
-    def plans(version: str) -> dict[str, tuple[StatementPlan, ...]]:
-        return {
-            test: store.plans(
-                finding.dbms, version, test,
-                server=move.key.server, config=move.key.config, benchmark=move.key.benchmark, lane=lane_of(move),
-            )
-            for test, move in _most_moved(finding.moves).items()
-        }  # fmt: skip
+    def functions(version: str, key: SeriesKey) -> tuple[FunctionCost, ...]:
+        return store.functions(finding.dbms, version, key.test, **place(key))
 
-    options = option_changes(finding, store)
+    def plans(version: str, key: SeriesKey) -> tuple[StatementPlan, ...]:
+        return store.plans(finding.dbms, version, key.test, **place(key))
+
+    functions_before, functions_after = _both_sides(finding, counted, functions)
+    plans_before, plans_after = _both_sides(finding, finding.moves, plans)
+    options = option_changes(finding, store, metrics)
     return attach(
         finding,
-        functions_before=functions(finding.previous),
-        functions_after=functions(finding.release),
-        plans_before=plans(finding.previous),
-        plans_after=plans(finding.release),
+        functions_before=functions_before,
+        functions_after=functions_after,
+        plans_before=plans_before,
+        plans_after=plans_after,
         config_changes=options.changed,
         one_sided_options=options.one_sided,
-        sla_failures=missed(finding, series),
+        sla_failures=missed_service_levels(finding, series),
     )
 
 
-def _most_moved(moves: Iterable[Move]) -> dict[str, Move]:
-    """By test, the largest move."""
-    return {move.key.test: move for move in sorted(moves, key=lambda move: (abs(move.change_pct), move.key.id))}
+def _both_sides(
+    finding: Finding, moves: Iterable[Move], read: Callable[[str, SeriesKey], tuple[Detail, ...]]
+) -> tuple[dict[str, tuple[Detail, ...]], dict[str, tuple[Detail, ...]]]:
+    """What `read` has of the two sides of `finding`, by test, where it moved most; of both or of none."""
+    before, after = {}, {}
+    largest = {move.key.test: move.key for move in sorted(moves, key=lambda move: (abs(move.change_pct), move.key.id))}
+    for test, key in largest.items():
+        if (old := read(finding.previous, key)) and (new := read(finding.release, key)):
+            before[test], after[test] = old, new
+    return before, after

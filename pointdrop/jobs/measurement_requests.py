@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from alerts.issue_state import BISECT, moment_after, open_requests
+from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
-from pointdrop.jobs.suspects import COUNTED_METRIC, Suspect, finding_keys, suspects
+from pointdrop.jobs.suspects import Suspect, finding_keys, suspects
 from presentation.commands import source_tags
 
 #: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
@@ -24,7 +25,7 @@ MOST_AGAIN, MOST_AGAIN_IMPROVEMENT = 3, 1
 SIDE_BY_SIDE = "Measured side by side"
 
 
-def suspects_to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspect]:
+def suspects_to_measure(store: Store, findings: Sequence[Finding], metrics: MetricRegistry) -> list[Suspect]:
     """What to measure again, the largest changes first: what is not settled, and what somebody asked for."""
     asked = {request.key for request in open_requests(store.events())}
     by_id = {series.key.id: series for series in store.series()}
@@ -34,27 +35,29 @@ def suspects_to_measure(store: Store, findings: Sequence[Finding]) -> list[Suspe
         if not asked.isdisjoint(finding_keys(finding))
         or len(_beside(finding, by_id)) < (MOST_AGAIN_IMPROVEMENT if finding.kind == "improvement" else MOST_AGAIN)
     ]
-    return suspects(open_still, asked)
+    return suspects(open_still, metrics, asked)
 
 
 def settle_requests(
-    store: Store, findings: Sequence[Finding], series: Iterable[Series], sources: Mapping[str, str]
+    store: Store, findings: Sequence[Finding], sources: Mapping[str, str], metrics: MetricRegistry
 ) -> None:
-    """Write down which requests are answered by the `series` that `findings` were made of.
+    """Write down which requests are answered by the history that `findings`, its newest detection, were made of.
 
     `sources`, by DBMS: where the source of two releases is compared.
     """
     if waiting := open_requests(store.events()):
         started = {session.id: session.started for session in store.sessions()}
-        for request in answered_requests(waiting, findings, series, started):
+        for request in answered_requests(waiting, findings, store.series(), started):
             done = f"{request.event.removesuffix('-requested')}-done"
             requested = [finding for finding in findings if request.key in finding_keys(finding)]
-            detail = request_result(request.event, requested, sources)
+            detail = request_result(request.event, requested, sources, metrics)
             at = moment_after(store.events(request.key), datetime.now(UTC))
             store.append_event(FindingEvent(key=request.key, event=done, at=at, detail=detail))
 
 
-def request_result(asked: str, findings: Sequence[Finding], sources: Mapping[str, str]) -> dict[str, Any]:
+def request_result(
+    asked: str, findings: Sequence[Finding], sources: Mapping[str, str], metrics: MetricRegistry
+) -> dict[str, Any]:
     """What is said in the issue when the work is done: `text`, and for a bisection the `command` that goes on with
     commits, once no release is left between the two."""
     if not findings:
@@ -72,7 +75,7 @@ def request_result(asked: str, findings: Sequence[Finding], sources: Mapping[str
     refs = source_tags(sources.get(finding.dbms, ""), finding)
     if finding.line == MAJORS or not refs:
         return {"text": text}
-    counted = [move for move in finding.moves if move.key.metric == COUNTED_METRIC] or list(finding.moves)
+    counted = [move for move in finding.moves if metrics[move.key.metric].lane == "instructions"] or finding.moves
     key = max(counted, key=lambda move: (abs(move.change_pct), move.key.id)).key
     words = ["pointdrop", "bisect", finding.dbms, *refs, "--repository", "CLONE", "--test", key.test]
     words += ["--metric", key.metric, "--server", key.server, "--config", key.config, "--benchmark", key.benchmark]

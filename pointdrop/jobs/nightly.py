@@ -20,7 +20,7 @@ from detector import DetectorSettings
 from history.model import Finding
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all, planned_work, runnable_releases
-from pointdrop.jobs.measurement_requests import suspects_to_measure
+from pointdrop.jobs.measurement_requests import settle_requests, suspects_to_measure
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
@@ -56,7 +56,7 @@ def nightly(setup: MeasurementSetup, night: Night, dbms: Collection[str] = ()) -
         budget_minutes=night.plan.budget_minutes,
     )
     setup.say("looking for changes")
-    findings = run_detection(setup.store, detector)
+    findings = _detected(setup, detector)
     if night.confirm:
         findings = _confirmed(setup, night, detector, findings, measured, began)
     issues, incomplete = _filed(setup, night)
@@ -80,6 +80,14 @@ def nightly(setup: MeasurementSetup, night: Night, dbms: Collection[str] = ()) -
     )
 
 
+def _detected(setup: MeasurementSetup, settings: DetectorSettings) -> list[Finding]:
+    """The newest detection; requests that it answers are settled."""
+    findings = run_detection(setup.store, settings)
+    sources = load_alert_settings(setup.configs).links.source
+    settle_requests(setup.store, findings, sources, settings.metrics)
+    return findings
+
+
 def _filed(setup: MeasurementSetup, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
     """What the tracker was told, and what it could not be told; the night goes on without it."""
     try:
@@ -101,7 +109,7 @@ def _confirmed(
     """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
     suspects = [
         suspect
-        for suspect in in_plan(suspects_to_measure(setup.store, findings), night.plan)
+        for suspect in in_plan(suspects_to_measure(setup.store, findings, detector.metrics), night.plan)
         if suspect.server == night.server
     ]
     releases = {dbms: runnable_releases(setup.catalogue, dbms) for dbms in {suspect.dbms for suspect in suspects}}
@@ -116,4 +124,4 @@ def _confirmed(
     budget = night.plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
     measure_all(setup, night.plan, night.server, work, budget_minutes=left, measured=measured)
-    return run_detection(setup.store, detector)
+    return _detected(setup, detector)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from detector.releases.kinds import resource_of
-from history.model import Finding, Lane, Run
+from history.metrics import MetricRegistry
+from history.model import Finding, Run
 from history.store import Store
 
 Options = Mapping[str, str]
@@ -55,10 +55,10 @@ def compare_options(before: Options, after: Options) -> tuple[list[str], list[st
     ]
 
 
-def option_changes(finding: Finding, store: Store) -> OptionChanges:
+def option_changes(finding: Finding, store: Store, metrics: MetricRegistry) -> OptionChanges:
     """What differs between the options of the newest runs of the two sides, over everything that moved."""
     changed, one_sided = set(), set()
-    for before, after in _sides(finding, store):
+    for before, after in _sides(finding, store, metrics):
         values, alone = compare_options(parse_options(before.options), parse_options(after.options))
         by_hand = set(edited_options(before, after, store))
         changed |= {*values, *by_hand}
@@ -66,9 +66,10 @@ def option_changes(finding: Finding, store: Store) -> OptionChanges:
     return OptionChanges(tuple(sorted(changed)), tuple(sorted(one_sided)))
 
 
-def _sides(finding: Finding, store: Store) -> Iterator[tuple[Run, Run]]:
+def _sides(finding: Finding, store: Store, metrics: MetricRegistry) -> Iterator[tuple[Run, Run]]:
     """The newest run of either side, for every server, config, benchmark and lane that moved."""
-    places = sorted({(m.key.server, m.key.config, m.key.benchmark, _lane(m.key.metric)) for m in finding.moves})
+    keys = [move.key for move in finding.moves]
+    places = sorted({(key.server, key.config, key.benchmark, metrics[key.metric].lane) for key in keys})
     for server, config, benchmark, lane in places:
         runs_of_sides = [
             store.runs(dbms=finding.dbms, version=version, server=server, config=config, benchmark=benchmark, lane=lane)
@@ -77,10 +78,6 @@ def _sides(finding: Finding, store: Store) -> Iterator[tuple[Run, Run]]:
         with_options = [[run for run in runs if run.options] for runs in runs_of_sides]
         if all(with_options):
             yield with_options[0][-1], with_options[1][-1]
-
-
-def _lane(metric: str) -> Lane:
-    return "instructions" if resource_of(metric) == "instructions" else "time"
 
 
 def edited_options(before: Run, after: Run, store: Store) -> Iterator[str]:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 from history.errors import BadSettings
 from history.keys import issue_key
-from history.model import Finding, Lane, Move, Release
+from history.metrics import MetricRegistry
+from history.model import Finding, Move, Release
 from history.versions import version_key
 from pointdrop.jobs.release_selection import Work, in_version_order, spread
 from runners.settings.plans import Measure, Plan
 
-#: Counted in the instructions lane; every other metric is measured in the time lane.
-COUNTED_METRIC = "insn/o"
 #: Blocks of each side; four give the ABBA order its full effect.
 CONFIRM_BLOCKS = {"time": 4, "instructions": 1}
 #: More boundaries than this in one night are a flood, not a list of suspects: the largest are confirmed.
@@ -66,7 +65,7 @@ class Suspect:
         return cls(**match.groupdict())
 
 
-def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list[Suspect]:
+def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[str] = frozenset()) -> list[Suspect]:
     """What to measure again, the largest changes first, each once; findings that are settled are left out, unless
     somebody asked for their key, that of the issue or that of the finding.
 
@@ -78,9 +77,9 @@ def suspects(findings: Iterable[Finding], asked: Set[str] = frozenset()) -> list
         if finding.kind == "environment":
             continue
         wanted = not asked.isdisjoint(finding_keys(finding))
-        counted = {_place(move) for move in finding.moves if lane_of(move) == "instructions"}
+        counted = {_place(move) for move in finding.moves if metrics[move.key.metric].lane == "instructions"}
         for move in finding.moves:
-            lane = lane_of(move)
+            lane = metrics[move.key.metric].lane
             narrow = lane == "instructions" and finding.kind == "regression" and finding.unmeasured
             dear = lane == "time" and (finding.kind == "improvement" or _place(move) in counted)
             if not wanted and (dear or (finding.tier != "provisional" and not narrow)):
@@ -120,11 +119,6 @@ def with_available_releases(
 def finding_keys(finding: Finding) -> set[str]:
     """What people may call a finding: its own key, or that of its issue."""
     return {finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)}
-
-
-def lane_of(move: Move) -> Lane:
-    """The lane that its metric is measured in."""
-    return "instructions" if move.key.metric == COUNTED_METRIC else "time"
 
 
 def _place(move: Move) -> tuple[str, str, str]:

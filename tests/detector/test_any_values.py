@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detector import detect
-from detector.explain import explain
+from detector.explanation import explain
 from history.model import Series
 from tests.detector.making import series
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.bisect import Answer, BisectState, Measure, Side, begin, nothing_to_find, side_of, step, told
+from detector.bisect import Answer, BisectState, Measure, Side, begin, nothing_to_find, record, side_of, step
 from detector.errors import InvalidSeries
 
 
@@ -21,7 +21,7 @@ def drive(
             return todo, state.spent
         index = candidates.index(todo.candidate)
         side: Side = (odd or {}).get(index) or ("bad" if index >= culprit else "good")
-        state = told(state, todo.candidate, side, todo.blocks)
+        state = record(state, todo.candidate, side, todo.blocks)
     raise AssertionError("bisect does not end")
 
 
@@ -55,7 +55,7 @@ def test_an_unknown_step_gets_more_blocks_then_is_walked_around() -> None:
     blocks = []
     while isinstance(todo := step(state), Measure):
         blocks.append(todo.blocks)
-        state = told(state, todo.candidate, "unknown", todo.blocks)
+        state = record(state, todo.candidate, "unknown", todo.blocks)
     assert blocks == [2, 2, 4]
     assert todo.between == ("b",)
     assert "could not be told" in todo.reason
@@ -74,7 +74,7 @@ def test_bad_candidates() -> None:
     with pytest.raises(InvalidSeries):
         begin(["a", "a"], 10)
     with pytest.raises(InvalidSeries):
-        told(begin(["a", "b"], 10), "z", "good", 1)
+        record(begin(["a", "b"], 10), "z", "good", 1)
 
 
 def test_the_side_follows_the_larger_part() -> None:

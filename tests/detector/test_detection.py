@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from detector import detect
-from detector.attribution import attach
+from detector import DetectorSettings, detect
+from detector.attachments import attach, missed_service_levels
 from detector.errors import UnknownEvidence
 from detector.evidence import _agreeing
-from detector.explain import explain
-from detector.moves import q_values
-from detector.service import missed
+from detector.explanation import explain
+from detector.series_moves import q_values
+from history.metrics import MetricRegistry, shipped_metrics
 from history.model import Finding, FunctionCost, Move, Release, Series, SeriesKey, StatementPlan
 from tests.detector.making import key, series
 
@@ -45,6 +45,16 @@ def suite(
                 series(values.tolist(), test=f"test-{test:02}", metric=metric, line=line, **options)  # type: ignore[arg-type]
             )
     return made
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [({"title": "speed", "more": "faster"}, True), ({"kind": "latency"}, False), ({"smallest_change_pct": 3.0}, False)],
+)
+def test_the_digest_of_the_settings_names_what_a_finding_depends_on(change: dict[str, object], same: bool) -> None:
+    metrics = shipped_metrics().root
+    changed = MetricRegistry(metrics | {"qps": metrics["qps"].model_copy(update=change)})
+    assert (DetectorSettings(metrics=changed).digest == DetectorSettings().digest) is same
 
 
 def test_a_quiet_suite_has_no_findings() -> None:
@@ -86,7 +96,7 @@ def test_releases_in_between_are_suspects() -> None:
         for one in suite(drop=0.08)
     ]
     known = [Release(dbms="postgres", version=f"17.{r}", line="17") for r in range(RELEASES)]
-    (finding,) = detect(made, known=known)
+    (finding,) = detect(made, releases=known)
     assert finding.previous == "17.3"
     assert finding.unmeasured == ("17.4", "17.5")
 
@@ -142,7 +152,7 @@ def test_side_by_side_refutes() -> None:
         for one in made
     ]  # fmt: skip
     by_id = {one.key.id: one for one in made}
-    found = confirm(moves, by_id, dict.fromkeys(by_id, "17.5"), "17.6", {"qps": 1.2})
+    found = confirm(moves, by_id, dict.fromkeys(by_id, "17.5"), "17.6", shipped_metrics())
     assert found.tier == "unconfirmed"
 
 
@@ -328,12 +338,12 @@ def test_a_step_that_falls_behind_its_promise_is_no_regression_of_its_queries() 
         made.append(series(rate.tolist(), test=test, metric="ips"))
     (finding,) = detect(made)
     assert (finding.key, finding.cause) == ("postgres/17/17.6/regression", "product")
-    failures = missed(finding, made)
+    failures = missed_service_levels(finding, made)
     assert sorted(failures) == ["qp100", "qr100", "qr500"]
     assert failures["qr100"] == "qr100 on small with default reached 80% of its inserts in 17.6"
     assert attach(finding, sla_failures=failures).cause == "sla"
     earlier = finding.model_copy(update={"release": "17.5"})
-    assert missed(earlier, made) == {}
+    assert missed_service_levels(earlier, made) == {}
 
 
 def test_explain_says_why_and_why_not() -> None:
@@ -411,5 +421,5 @@ def test_cost_that_goes_the_other_way_is_not_said_to_agree(change: float, cost: 
             direction="regression" if worse else "improvement", noise_pct=1.0, mde_pct=2.0,
         )  # fmt: skip
 
-    assert _agreeing([moved("qps", change, "higher"), moved("cpu/o", cost, "lower")]) == said
-    assert _agreeing([moved("qps", change, "higher")]) == ""
+    assert _agreeing([moved("qps", change, "higher"), moved("cpu/o", cost, "lower")], shipped_metrics()) == said
+    assert _agreeing([moved("qps", change, "higher")], shipped_metrics()) == ""

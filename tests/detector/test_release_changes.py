@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from detector.changes import release_changes
 from detector.errors import InvalidSeries
-from detector.releases.matrix import release_changes
 
 Floats = NDArray[np.float64]
 

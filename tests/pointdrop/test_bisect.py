@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from history.errors import BadSettings
+from history.metrics import shipped_metrics
 from history.model import Release
 from pointdrop.cli.main import app
 from pointdrop.jobs.bisect import BisectionSetup, commit_candidates, release_candidates, state_path
@@ -112,8 +113,8 @@ def test_other_scale_tests_or_durations_are_another_bisection(tmp_path: Path, co
         catalogue = load_benchmark(benchmark, configs)
         bench = BisectionSetup(
             get=lambda name: pytest.fail(name), server=load_server(server, configs), benchmark=catalogue,
-            test=catalogue.select(("l.i1",))[-1], profile=load_profile(profile, configs), floor_pct=1.0,
-            configs=configs, state=tmp_path,
+            test=catalogue.select(("l.i1",))[-1], profile=load_profile(profile, configs),
+            metric=shipped_metrics()["ips"], configs=configs, state=tmp_path,
         )  # fmt: skip
         return state_path(bench, "postgres", "ips", "default", ("17.1", "17.2"))
 

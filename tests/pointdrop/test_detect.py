@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +17,8 @@ from detector import DetectorSettings
 from detector.errors import DetectorError
 from history import datasets
 from history.errors import BadSettings, UnknownSeries
-from history.model import FunctionCost, Measurement, StatementPlan
+from history.metrics import shipped_metrics
+from history.model import FindingEvent, FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
@@ -24,6 +27,7 @@ from tests.alerts.examples import finding
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of
 
+ROOT = Path(__file__).resolve().parents[2]
 SERIES = "mysql|8.0|ser4|cy10a_bee|insert|l.i1|ips"
 
 
@@ -86,6 +90,31 @@ def test_an_empty_history_has_no_findings(tmp_path: Path) -> None:
     assert "No changes." in told.stderr and "The history is empty" in told.stderr
     assert "No changes." not in told.stdout
     assert CliRunner().invoke(app, ["detect", "--history", url, "--quiet"]).stderr == ""
+
+
+def test_what_an_empty_history_does_not_need_is_not_loaded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    Store.open(url).close()
+    heavy = "{'numba', 'scipy', 'pandas', 'alembic', 'psycopg', 'alerts', 'reports', 'runners'}"
+    script = (
+        "import sys; from pointdrop.cli.main import app; "
+        f"app(['detect', '--quiet', '--history', '{url}'], standalone_mode=False); "
+        f"print(sorted({heavy} & set(sys.modules)))"
+    )
+    done = subprocess.run((sys.executable, "-c", script), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")
+
+
+def test_detect_settles_what_people_asked_for(tmp_path: Path) -> None:
+    """Nothing is left to measure at a boundary that the newest detection does not find."""
+    url = f"sqlite:///{tmp_path}/asked.db"
+    with Store.open(url) as opened:
+        opened.append_event(FindingEvent(key="gone", event="rerun-requested", at=SESSION.started))
+        run("detect", "--history", url, "--dry-run")
+        run("detect", "--history", url, "--dbms", "mysql")
+        assert [event.event for event in opened.events()] == ["rerun-requested"], "these write nothing"
+        run("detect", "--history", url)
+        assert [event.event for event in opened.events()] == ["rerun-requested", "rerun-done"]
 
 
 @pytest.mark.parametrize("command", ["detect", "replay"])
@@ -201,7 +230,7 @@ def test_both_sides_of_what_explains_a_finding_are_of_one_place(tmp_path: Path) 
                 block(of, 1.0, started=started, ended=started, functions={"scan": (cost,)}, plans={"scan": (plan,)})
             )
         moved = finding("17.2", "17.1", changes={"scan": 5.0}, servers=("small",), functions=False, plans=False)
-        found = explained(moved, [], store)
+        found = explained(moved, [], store, shipped_metrics())
     assert found.plans == () and found.functions == () and found.cause == "product"
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from detector.explain import Explanation
+from detector.explanation import Explanation
 from history import datasets
 from history.store import Store
 from pointdrop.cli.bisect import answer_lines, candidate_rows
@@ -167,14 +167,14 @@ def test_any_cell_stays_in_its_cell(rows: list[dict[str, Any]]) -> None:
 
 
 def test_a_bisection_in_rows_and_in_words() -> None:
-    from detector.bisect import Answer, told
+    from detector.bisect import Answer, record
 
     begun = new_bisection("postgres", "scan", "insn/o", "default", ("18.0", "18.1", "18.2"), 10)
     held = begun.model_copy(
         update={
             "values": {"18.0": (100.0,), "18.2": (145.0, 145.0)},
             "notes": {"18.1": "does not build"},
-            "machine": told(begun.machine, "18.2", "bad", 1),
+            "machine": record(begun.machine, "18.2", "bad", 1),
         }
     )
     assert candidate_rows(held) == [

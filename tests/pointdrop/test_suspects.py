@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.errors import BadSettings
+from history.metrics import shipped_metrics
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
 from pointdrop.cli.main import command_tree
 from pointdrop.jobs.measurement_requests import answered_requests, request_result
@@ -23,6 +24,7 @@ from pointdrop.jobs.suspects import (
 )
 from runners.settings import Measure, Plan
 
+METRICS = shipped_metrics()
 PLAN = Plan(
     name="p",
     servers=("small",),
@@ -61,7 +63,8 @@ def test_only_unsettled_findings_of_the_product_are_measured_again_largest_first
             finding("provisional", 6, move("qps", -5), move("insn/o", 2, config="lz4")),
             finding("provisional", 7, move("qps", 20), kind="improvement"),
             finding("provisional", 8, move("insn/o", -8), kind="improvement"),
-        ]
+        ],
+        METRICS,
     )
     assert [(s.lane, s.config, s.previous, s.release) for s in found] == [
         ("time", "default", "17.4", "17.5"),
@@ -74,20 +77,20 @@ def test_only_unsettled_findings_of_the_product_are_measured_again_largest_first
 
 def test_who_asks_gets_both_lanes() -> None:
     both = finding("confirmed", 2, move("qps", -3), move("insn/o", 1))
-    assert suspects([both]) == []
-    assert [s.lane for s in suspects([both], {"postgres/17/17.2/regression"})] == ["time", "instructions"]
+    assert suspects([both], METRICS) == []
+    assert [s.lane for s in suspects([both], METRICS, {"postgres/17/17.2/regression"})] == ["time", "instructions"]
 
 
 def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> None:
     settled = finding("confirmed", 5, move("insn/o", 44)).model_copy(
         update={"previous": "17.1", "unmeasured": ("17.2",)}
     )
-    (suspect,) = suspects([settled])
+    (suspect,) = suspects([settled], METRICS)
     (work,) = confirmation_work([suspect], PLAN, KNOWN)
     assert [r.version for r in work.candidates] == ["17.1", "17.2", "17.3", "17.4", "17.5"]
     narrowed = settled.model_copy(update={"unmeasured": ()})
-    assert suspects([narrowed]) == []
-    assert suspects([narrowed], {"postgres/17/17.5/regression"}) == [suspect], "somebody asked for it"
+    assert suspects([narrowed], METRICS) == []
+    assert suspects([narrowed], METRICS, {"postgres/17/17.5/regression"}) == [suspect], "somebody asked for it"
 
 
 def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
@@ -96,7 +99,8 @@ def test_suspects_of_one_place_share_a_session_and_its_releases() -> None:
             finding("provisional", 2, move("qps", -3)),
             finding("provisional", 3, move("qps", -4), move("qps", -4, config="lz4")),
             finding("provisional", 6, move("insn/o", 1)),
-        ]
+        ],
+        METRICS,
     )
     work = confirmation_work(wanted, PLAN, KNOWN)
     assert [(w.config, w.measure.lane, [r.version for r in w.candidates], w.measure.blocks) for w in work] == [
@@ -129,7 +133,7 @@ def test_what_a_plan_cannot_measure_takes_no_place_and_stops_no_night() -> None:
     other_plan = finding("provisional", 4, move("qps", -40, config="of-another-plan"))
     gone = finding("provisional", 9, move("qps", -30))  # 17.9 is not to be had any more
     real = finding("provisional", 5, move("qps", -3))
-    found, lost = with_available_releases(in_plan(suspects([*published, other_plan, gone, real]), PLAN), KNOWN)
+    found, lost = with_available_releases(in_plan(suspects([*published, other_plan, gone, real], METRICS), PLAN), KNOWN)
     assert [str(one) for one in found] == ["small/postgres/default/sysbench/time/17.4..17.5"]
     assert [sentence.split(":")[0] for sentence in lost] == ["small/postgres/default/sysbench/time/17.8..17.9"]
     assert len(confirmation_work(found, PLAN, KNOWN)) == 1
@@ -172,11 +176,11 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     counted = move("insn/o", 45.0)
     one = finding("confirmed", 2, move("qps", -38.0), counted).model_copy(update={"evidence": evidence})
     sources = {"postgres": "https://example.org/compare/TAG_{previous_}...TAG_{release_}"}
-    assert request_result("rerun-requested", [one], sources) == {
+    assert request_result("rerun-requested", [one], sources, METRICS) == {
         "text": f"Both sides were measured again in one session: confirmed. {evidence[1]}"
     }
-    assert "command" not in request_result("bisect-requested", [one], {})
-    told = request_result("bisect-requested", [one], sources)
+    assert "command" not in request_result("bisect-requested", [one], {}, METRICS)
+    told = request_result("bisect-requested", [one], sources, METRICS)
     assert "The change came after 17.1, with 17.2. No release lies between them" in told["text"]
     program, verb, *words = shlex.split(told["command"])
     command = command_tree().get_command(None, verb)  # type: ignore[attr-defined]
@@ -184,9 +188,9 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     assert program == "pointdrop" and (asked["good"], asked["bad"]) == ("TAG_17_1", "TAG_17_2")
     assert (asked["metric"], asked["test"], asked["dbms"]) == ("insn/o", counted.key.test, "postgres")
     wide = one.model_copy(update={"unmeasured": ("17.1.1", "17.1.2")})
-    told = request_result("bisect-requested", [wide], sources)
+    told = request_result("bisect-requested", [wide], sources, METRICS)
     assert "after 17.1, with one of 17.1.1, 17.1.2 or 17.2." in told["text"] and "command" not in told
-    assert "nothing left to measure" in request_result("bisect-requested", [], sources)["text"]
+    assert "nothing left to measure" in request_result("bisect-requested", [], sources, METRICS)["text"]
 
 
 names = st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,8}", fullmatch=True)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from detector.errors import UnknownEvidence
-from detector.moves import direction, log_percent, percent, raw_level
-from detector.releases.campaign import Campaign, aligned, campaign, families
-from detector.releases.kinds import evidence, kind_of
+from detector.releases.families import Family, aligned, families, family_of
+from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.noise import priors
-from detector.releases.scan import Scan, scan
-from detector.releases.steps import Reading, Step, read
-from detector.sensitivity import smallest_detectable
+from detector.releases.scan import Scan, scan_panel
+from detector.releases.series_steps import PanelSteps, SeriesStep, read_steps
+from detector.series_moves import direction, log_percent, percent, raw_level, smallest_detectable
 from detector.settings import DetectorSettings
 from history.model import Series, SeriesKey
 
@@ -50,9 +49,9 @@ class Explanation:
     noise_pct: float
     prior_noise_pct: float
     mde_newest_pct: float
-    """Smallest change of the newest release alone that would have been found."""
+    """Smallest change of the newest release alone that would have been scan."""
     mde_middle_pct: float
-    """Smallest change in the middle of the line that would have been found."""
+    """Smallest change in the middle of the line that would have been scan."""
     cases: tuple[BoundaryCase, ...]
     notes: tuple[str, ...]
 
@@ -63,24 +62,24 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     Raises UnknownEvidence when `key` is not among them.
     """
     settings = settings or DetectorSettings()
-    family = families(series).get((key.dbms, key.line, key.config, key.benchmark), [])
-    one = next((s for s in family if s.key == key), None)
-    if one is None:
+    members = families(series).get((key.dbms, key.line, key.config, key.benchmark), [])
+    asked = next((s for s in members if s.key == key), None)
+    if asked is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
-    from_series = campaign(next(part for part in aligned(family) if one in part))
-    found = scan(from_series.panel, settings.smallest_changes)
-    reading = read(found, settings.probability)
-    place = next(place for place, s in from_series.series.items() if s.key == key)
+    family = family_of(next(part for part in aligned(members) if asked in part), settings.metrics)
+    scan = scan_panel(family.panel)
+    panel_steps = read_steps(scan, settings.probability)
+    place = next(place for place, s in family.series.items() if s.key == key)
     m, _, t = place
-    panel = from_series.panel
+    panel = family.panel
     measured = int(np.isfinite(panel.values[place]).sum())
-    floor = float(found.floor[m])
-    noise = float(reading.noise[place])
-    slab = kind_of(panel.metrics[m]).slab
+    floor = float(scan.floor[m])
+    noise = float(panel_steps.noise[place])
+    slab = KINDS[kind_of(panel.metrics[m])].slab
     return Explanation(
         key=key,
         releases=measured,
-        blocks=sum(len(point.values) for point in one.points),
+        blocks=sum(len(point.values) for point in asked.points),
         rule=(
             f"A release is listed when the probability that it moves this test is at least "
             f"{settings.probability:.2f} and the step is at least {100.0 * math.expm1(floor):.2g} %."
@@ -91,15 +90,15 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
         mde_middle_pct=log_percent(
             smallest_detectable(noise, measured // 2, (measured + 1) // 2, slab, floor, settings.probability)
         ),
-        cases=tuple(_cases(from_series, found, reading, place)),
-        notes=_notes(from_series, found, place),
+        cases=tuple(_cases(family, scan, panel_steps, place)),
+        notes=_notes(family, scan, place),
     )
 
 
-def _notes(from_series: Campaign, found: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:
+def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:
     m, _, _ = place
-    panel = from_series.panel
-    notes = list(from_series.joined)
+    panel = family.panel
+    notes = list(family.joined)
     if not evidence(panel.metrics)[m]:
         notes.append(
             "This metric repeats another one or is too noisy: it is read at boundaries, it does not make them."
@@ -110,57 +109,43 @@ def _notes(from_series: Campaign, found: Scan, place: tuple[int, int, int]) -> t
         notes.append("The series has negative values: it is judged on a linear scale.")
     elif panel.scale[place] > 0:
         notes.append("The series has zeros: an offset stands for zero on the log scale.")
-    servers = found.beliefs.servers
+    servers = scan.beliefs.servers
     if servers.size > 1:
         shared = ", ".join(f"{name} {share:.0%}" for name, share in zip(panel.servers, servers, strict=True))
         notes.append(f"Share of changes that reach each server, learned here: {shared}.")
-    notes.append(f"Share of changes that show in this metric, learned here: {float(found.shows[m]):.0%}.")
+    notes.append(f"Share of changes that show in this metric, learned here: {float(scan.shows[m]):.0%}.")
     return tuple(notes)
 
 
-def _cases(from_series: Campaign, found: Scan, reading: Reading, place: tuple[int, int, int]) -> list[BoundaryCase]:
-    m, s, t = place
-    panel = from_series.panel
-    steps = {step.release: step for step in reading.steps if (step.metric, step.server, step.test) == place}
-    cases = []
-    for r in range(1, len(panel.releases)):
-        chance = float(found.hit[s, t, r])
-        if r not in steps and chance < WORTH:
-            continue
-        if not math.isfinite(panel.values[m, s, t, r]):
-            continue
-        cases.append(_case(from_series, found, reading, place, r, chance, steps.get(r)))
-    return cases
+def _cases(family: Family, scan: Scan, panel_steps: PanelSteps, place: tuple[int, int, int]) -> Iterator[BoundaryCase]:
+    steps = {step.release: step for step in panel_steps.steps if (step.metric, step.server, step.test) == place}
+    for r, chance in enumerate(scan.hit[place[1:]].tolist()):
+        if r and (r in steps or chance >= WORTH) and math.isfinite(family.panel.values[place][r]):
+            yield _case(family, scan, panel_steps, place, r, steps.get(r))
 
 
 def _case(
-    from_series: Campaign,
-    found: Scan,
-    reading: Reading,
-    place: tuple[int, int, int],
-    r: int,
-    chance: float,
-    step: Step | None,
+    family: Family, scan: Scan, panel_steps: PanelSteps, place: tuple[int, int, int], r: int, step: SeriesStep | None
 ) -> BoundaryCase:
-    m, s, t = place
-    panel = from_series.panel
-    values = reading.values[m, s, t]
+    panel = family.panel
+    values = panel_steps.values[place]
+    chance = float(scan.hit[place[1:]][r])
     if step is not None:
         before, low, high, after = step.before, *step.interval, step.after
     else:
         previous = [v for v in values[:r] if math.isfinite(v)]
         before = previous[-1] if previous else float(values[r])
         after = float(values[r])
-        half = 1.96 * math.sqrt(2.0) * float(reading.noise[place])
+        half = 1.96 * math.sqrt(2.0) * float(panel_steps.noise[place])
         low, high = after - before - half, after - before + half
-    base = raw_level(from_series, place, before)
-    ends = [percent(base, raw_level(from_series, place, before + end)) for end in (low, high)]
-    change = percent(base, raw_level(from_series, place, after))
-    pro, contra = _arguments(found, place, r, chance, after - before, float(reading.noise[place]))
+    base = raw_level(family, place, before)
+    ends = [percent(base, raw_level(family, place, before + end)) for end in (low, high)]
+    change = percent(base, raw_level(family, place, after))
+    pro, contra = _arguments(scan, place, r, chance, after - before, float(panel_steps.noise[place]))
     if step is not None:
         sides = f"{step.releases_before} before and {step.releases_after} after"
         pro.insert(0, f"two levels, by the measured releases on either side: {sides}")
-        pro.append(f"for users: {direction(from_series.series[place], change)}")
+        pro.append(f"for users: {direction(family.series[place], change)}")
     return BoundaryCase(
         previous=panel.releases[r - 1],
         release=panel.releases[r],
@@ -175,26 +160,26 @@ def _case(
 
 
 def _arguments(
-    found: Scan, place: tuple[int, int, int], r: int, chance: float, size: float, noise: float
+    scan: Scan, place: tuple[int, int, int], r: int, chance: float, size: float, noise: float
 ) -> tuple[list[str], list[str]]:
     m, s, t = place
-    panel = found.panel
+    panel = scan.panel
     pro, contra = [], []
-    sisters = [i for i in range(len(panel.tests)) if i != t and found.hit[:, i, r].max(initial=0.0) > 0.5]
+    sisters = [i for i in range(len(panel.tests)) if i != t and scan.hit[:, i, r].max(initial=0.0) > 0.5]
     if sisters:
         pro.append(f"{len(sisters)} of {len(panel.tests) - 1} sister tests move at this release")
     elif len(panel.tests) > 1:
         contra.append("no sister test moves at this release")
-    others = [panel.servers[i] for i in range(len(panel.servers)) if i != s and found.hit[i, t, r] > 0.5]
+    others = [panel.servers[i] for i in range(len(panel.servers)) if i != s and scan.hit[i, t, r] > 0.5]
     if others:
         pro.append(f"the test moves on {', '.join(others)} as well")
     elif len(panel.servers) > 1:
         contra.append("the test does not move on another server")
     ratio = abs(size) / noise if noise > 0 else math.inf
     (pro if ratio >= 2.0 else contra).append(f"the step is {ratio:.1f} times the noise of one release")
-    if abs(size) < float(found.floor[m]):
+    if abs(size) < float(scan.floor[m]):
         contra.append("the step is smaller than what counts")
-    transient = float(np.nan_to_num(found.transient[m, s, t, r]))
+    transient = float(np.nan_to_num(scan.transient[m, s, t, r]))
     if transient > 0.3:
         contra.append(f"the value is an outlier that the next release does not share, with probability {transient:.2f}")
     if panel.counts[m, s, t, r] < 2:

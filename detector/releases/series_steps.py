@@ -10,17 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
-from detector import robust
-from detector.releases import common, noise, trend
-from detector.releases.boundaries import THRESHOLD, boundaries, segments
-from detector.releases.kinds import kind_of
-from detector.releases.panel import Panel
+from detector.arrays import Floats, median, t_quantile
+from detector.releases import noise
+from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments
+from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
-
-Floats = NDArray[np.float64]
+from detector.releases.series_panel import Panel
 
 #: Residuals beyond about this many standard deviations lose weight (Cauchy weights).
 FAR_SD = 3.0
@@ -37,7 +33,7 @@ COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
-class Step:
+class SeriesStep:
     """One metric of one test on one server at one boundary, on the panel's scale."""
 
     metric: int
@@ -59,15 +55,15 @@ class Step:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of `size`."""
-        half = float(special.stdtrit(self.df, 0.5 + COVERAGE / 2.0)) * self.error
+        half = t_quantile(self.df, 0.5 + COVERAGE / 2.0) * self.error
         return self.size - half, self.size + half
 
 
 @dataclass(frozen=True)
-class Reading:
+class PanelSteps:
     """All steps of a panel, and the noise they are judged by."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[SeriesStep, ...]
     slopes: frozenset[tuple[int, int, int]]
     """Series (metric, server, test) whose steps are better told as a slope; they are not among the steps."""
     noise: Floats
@@ -78,52 +74,52 @@ class Reading:
     """[metrics, servers, releases] that shift."""
 
 
-def read(found: Scan, threshold: float = THRESHOLD) -> Reading:
-    """The steps of every metric at the boundaries of `found`."""
-    panel = found.panel
+def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
+    """The steps of every metric at the boundaries of `scan`."""
+    panel = scan.panel
     places = {
-        (s, t): boundaries(found.hit[s, t], max(threshold, found.least))
-        for s, t in np.ndindex(found.hit.shape[0], found.hit.shape[1])
+        (s, t): boundaries(scan.hit[s, t], max(threshold, scan.least))
+        for s, t in np.ndindex(scan.hit.shape[0], scan.hit.shape[1])
     }
-    known = panel.block_variance + panel.rounding
+    explained = panel.block_variance + panel.rounding
     prior = noise.priors(panel)
-    between = noise.from_differences(panel.values, known, panel.gaps, prior)
+    between = noise.from_differences(panel.values, explained, panel.gaps, prior)
     values, shift = panel.values, np.zeros((panel.shape[0], panel.shape[1], panel.shape[3]))
-    hit = np.broadcast_to(found.hit[None], panel.shape)
+    hit = np.broadcast_to(scan.hit[None], panel.shape)
     for _ in range(ROUNDS):
-        sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+        sd = np.sqrt(between[..., None] + explained + noise.LEAST_SD**2)
         level, weight, used = _levels(values, sd, places)
-        shift = common.shift(panel.values, level, hit)
+        shift = noise.common_shift(panel.values, level, hit)
         values = panel.values - shift[:, :, None, :]
-        between = _between(values, known, level, weight, used, prior)
-    sd = np.sqrt(between[..., None] + known + noise.LEAST_SD**2)
+        between = _between(values, explained, level, weight, used, prior)
+    sd = np.sqrt(between[..., None] + explained + noise.LEAST_SD**2)
     steps = []
     slopes = set()
     for m, s, t in np.ndindex(panel.shape[:3]):
         if places[s, t]:
-            shows = max(float(found.shows[m]), LEAST_SHOWS)
+            shows = max(float(scan.shows[m]), LEAST_SHOWS)
             of_series = _of_series(
                 panel,
                 values[m, s, t],
                 sd[m, s, t],
-                found.hit[s, t],
+                scan.hit[s, t],
                 places[s, t],
                 (m, s, t),
                 shows,
-                float(found.floor[m]),
+                float(scan.floor[m]),
             )
             # The shift common to all tests is given back: a slope they share looks like one.
-            if trend.is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
+            if is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
                 slopes.add((m, s, t))
             else:
                 steps += of_series
-    noise_sd = np.sqrt(between + noise.mean_known(panel.values, known) + noise.LEAST_SD**2)
-    return Reading(tuple(steps), frozenset(slopes), noise_sd, values, shift)
+    noise_sd = np.sqrt(between + noise.mean_explained(panel.values, explained) + noise.LEAST_SD**2)
+    return PanelSteps(tuple(steps), frozenset(slopes), noise_sd, values, shift)
 
 
 def _weights(values: Floats, sd: Floats) -> Floats:
     """Weight of each value of one segment: precision, less where it is far from the segment's median."""
-    middle = robust.median(values[None])[0]
+    middle = median(values[None])[0]
     far = (values - middle) / (FAR_SD * sd)
     return np.where(np.isfinite(values), 1.0 / sd**2 / (1.0 + far**2), 0.0)
 
@@ -133,8 +129,8 @@ def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]
     level = np.full(values.shape, np.nan)
     weight = np.zeros(values.shape)
     used = np.zeros(values.shape[:3])
-    for (s, t), found in places.items():
-        for start, stop in segments(found, values.shape[-1]):
+    for (s, t), of_series in places.items():
+        for start, stop in segments(of_series, values.shape[-1]):
             for m in range(values.shape[0]):
                 part, error = values[m, s, t, start:stop], sd[m, s, t, start:stop]
                 w = _weights(part, error)
@@ -145,13 +141,15 @@ def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]
     return level, weight, used
 
 
-def _between(values: Floats, known: Floats, level: Floats, weight: Floats, used: Floats, prior: noise.Prior) -> Floats:
+def _between(
+    values: Floats, explained: Floats, level: Floats, weight: Floats, used: Floats, prior: noise.Prior
+) -> Floats:
     measured = np.isfinite(values) & np.isfinite(level)
     square = np.where(measured, weight * (values - level) ** 2, 0.0).sum(axis=-1)
     total = weight.sum(axis=-1)
     free = np.maximum(total - used, 0.0)
     variance = np.where(free > 0, square / np.maximum(free, 1e-9), 0.0)
-    return noise.shrink(variance, noise.RESIDUAL_DF * free, noise.mean_known(values, known), prior)
+    return noise.shrink(variance, noise.RESIDUAL_DF * free, noise.mean_explained(values, explained), prior)
 
 
 def _of_series(
@@ -163,56 +161,38 @@ def _of_series(
     index: tuple[int, int, int],
     shows: float,
     floor: float,
-) -> list[Step]:
+) -> list[SeriesStep]:
     """The steps of one series that count: a boundary at which it did not move is no end of its segments."""
     m, s, t = index
-    slab = kind_of(panel.metrics[m]).slab
-    kept = list(places)
-    df = kind_of(panel.metrics[m]).sisters + noise.RESIDUAL_DF * max(
-        int(np.isfinite(values).sum()) - len(places) - 1, 0
-    )
+    kind = KINDS[kind_of(panel.metrics[m])]
+    left_places = list(places)
+    df = kind.sisters + noise.RESIDUAL_DF * max(int(np.isfinite(values).sum()) - len(places) - 1, 0)
     while True:
         steps = []
-        parts = segments(kept, values.size)
-        for place, left, right in zip(kept, parts[:-1], parts[1:], strict=True):
+        parts = segments(left_places, values.size)
+        for place, left, right in zip(left_places, parts[:-1], parts[1:], strict=True):
             before, after = _level(values, sd, left), _level(values, sd, right)
             if before is None or after is None:
                 continue
             size, error = after[0] - before[0], float(np.hypot(after[1], before[1]))
             chance = float(max(hit[max(place - 1, 1) : place + 2].sum(), hit[place]))
-            factor = _factor(size, error, slab)
+            factor = _factor(size, error, kind.slab)
             moved = min(chance, 1.0) * shows * factor / (shows * factor + 1.0 - shows)
-            counts = panel.counts[m, s, t]
-            steps.append(
-                Step(
-                    m,
-                    s,
-                    t,
-                    place,
-                    size,
-                    error,
-                    df,
-                    moved,
-                    before[0],
-                    after[0],
-                    before[2],
-                    after[2],
-                    int(counts[left[0] : left[1]].sum()),
-                    int(counts[right[0] : right[1]].sum()),
-                )
-            )
+            blocks = (int(panel.counts[m, s, t, start:stop].sum()) for start, stop in (left, right))
+            levels, releases = (before[0], after[0]), (before[2], after[2])
+            steps.append(SeriesStep(m, s, t, place, size, error, df, moved, *levels, *releases, *blocks))
         weak = [step for step in steps if _weak(step, floor)]
-        absent = [place for place in kept if place not in {step.release for step in steps}]
+        absent = [place for place in left_places if place not in {step.release for step in steps}]
         if absent:
-            kept = [place for place in kept if place not in absent]
+            left_places = [place for place in left_places if place not in absent]
         elif weak:
             weakest = min(weak, key=lambda step: abs(step.size) / step.error)
-            kept.remove(weakest.release)
+            left_places.remove(weakest.release)
         else:
             return steps
 
 
-def _weak(step: Step, floor: float) -> bool:
+def _weak(step: SeriesStep, floor: float) -> bool:
     """Whether a step is too unsure, too small, or too near its error to be listed."""
     return step.probability < LISTED or abs(step.size) < max(floor, LEAST_Z * step.error)
 

@@ -13,50 +13,49 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from detector.arrays import Floats
 from detector.errors import InvalidSeries
-from detector.releases.kinds import kind_of
-from detector.releases.panel import Panel, panel_of_blocks
+from detector.releases.metric_kinds import kind_of
+from detector.releases.series_panel import Panel, panel_of_blocks
 from history.errors import InvalidRecord
+from history.metrics import Metric, MetricKind, MetricRegistry
 from history.model import Series
 from history.versions import line_of, version_key
 
-#: Row of the panel that takes every test's throughput, whatever its unit.
-THROUGHPUT = "qps"
 #: A step from one line to another counts as so many point releases.
 LINE_GAP = 12.0
-Floats = NDArray[np.float64]
 FamilyKey = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Campaign:
+class Family:
     """One family of series and the panel made of it."""
 
     dbms: str
     line: str
     config: str
     benchmark: str
+    metrics: MetricRegistry
     panel: Panel
     series: dict[tuple[int, int, int], Series]
     """By (metric row, server, test)."""
     joined: tuple[str, ...]
     """Sentences about epochs that were joined or could not be."""
 
-    def has_both_sides(self, one: Series, release: int) -> bool:
+    def has_both_sides(self, series: Series, release: int) -> bool:
         """Whether a series was measured before the release and from it on, so that it can show a change there."""
-        at = [self.panel.releases.index(point.version) for point in one.points]
+        at = [self.panel.releases.index(point.version) for point in series.points]
         return min(at, default=release) < release <= max(at, default=-1)
 
 
 def families(series: Iterable[Series]) -> dict[FamilyKey, list[Series]]:
     """Series by (dbms, line, config, benchmark), in the order of their keys whatever the order of arrival."""
-    found: dict[FamilyKey, list[Series]] = defaultdict(list)
-    for one in sorted(series, key=lambda s: s.key.id):
-        key = one.key
-        found[key.dbms, key.line, key.config, key.benchmark].append(one)
-    return dict(found)
+    by_key: dict[FamilyKey, list[Series]] = defaultdict(list)
+    for member in sorted(series, key=lambda s: s.key.id):
+        key = member.key
+        by_key[key.dbms, key.line, key.config, key.benchmark].append(member)
+    return dict(by_key)
 
 
 def aligned(family: Sequence[Series]) -> list[list[Series]]:
@@ -66,15 +65,15 @@ def aligned(family: Sequence[Series]) -> list[list[Series]]:
     judged apart, each beside those that stand where it stands.
     """
     by_server: dict[str, list[Series]] = defaultdict(list)
-    for one in sorted(family, key=lambda s: s.key.id):
-        by_server[one.key.server].append(one)
+    for member in sorted(family, key=lambda s: s.key.id):
+        by_server[member.key.server].append(member)
     parts: list[tuple[set[tuple[int, str]], list[Series]]] = []
     for _, of_server in sorted(by_server.items()):
-        places = {(point.position, point.version) for one in of_server for point in one.points}
-        for there, part in parts:
-            both = there | places
+        places = {(point.position, point.version) for member in of_server for point in member.points}
+        for part_places, part in parts:
+            both = part_places | places
             if len({position for position, _ in both}) == len({version for _, version in both}) == len(both):
-                there |= places
+                part_places |= places
                 part += of_server
                 break
         else:
@@ -82,44 +81,44 @@ def aligned(family: Sequence[Series]) -> list[list[Series]]:
     return [part for _, part in parts]
 
 
-def campaign(series: Sequence[Series]) -> Campaign:
+def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
     """The panel of one part of a family (`aligned`). Raises InvalidSeries when it is empty or of several families."""
     of_family = families(series)
     if len(of_family) != 1:
-        raise InvalidSeries(f"one campaign is one (dbms, line, config, benchmark), got {len(of_family)}")
+        raise InvalidSeries(f"one family is one (dbms, line, config, benchmark), got {len(of_family)}")
     (dbms, line, config, benchmark), series = next(iter(of_family.items()))
-    versions = {point.position: point.version for one in series for point in one.points}
+    versions = {point.position: point.version for member in series for point in member.points}
     positions = sorted(versions)
     place = {position: r for r, position in enumerate(positions)}
-    servers = sorted({one.key.server for one in series})
-    tests = sorted({one.key.test for one in series})
-    rows = _rows(series)
+    servers = sorted({member.key.server for member in series})
+    tests = sorted({member.key.test for member in series})
+    rows = _rows(series, registry)
     metrics = sorted(set(rows.values()), key=_rank)
     index = {
-        (metrics.index(rows[one.key.id]), servers.index(one.key.server), tests.index(one.key.test)): one
-        for one in series
+        (metrics.index(rows[member.key.id]), servers.index(member.key.server), tests.index(member.key.test)): member
+        for member in series
     }
-    blocks = max((len(point.values) for one in series for point in one.points), default=0)
+    blocks = max((len(point.values) for member in series for point in member.points), default=0)
     raw = np.full((len(metrics), len(servers), len(tests), len(positions), max(blocks, 1)), np.nan)
     notes: list[str] = []
-    for (m, s, t), one in index.items():
-        factor, sentence = epoch_factors(one)
+    for (m, s, t), member in index.items():
+        factor, sentence = epoch_factors(member)
         if sentence and sentence not in notes:
             notes.append(sentence)
-        for point in one.points:
+        for point in member.points:
             values = sorted(block.value / factor.get(block.epoch, 1.0) for block in point.values)
             raw[m, s, t, place[point.position], : len(values)] = values
-    groups = {one.key.test: one.group for one in series}
+    groups = {member.key.test: member.group for member in series}
     labels = [versions[position] for position in positions]
     panel = panel_of_blocks(
-        {metric: raw[m] for m, metric in enumerate(metrics)},
+        dict(zip(metrics, raw, strict=True)),
         servers=servers,
         tests=tests,
         groups=[groups[test] for test in tests],
         releases=labels,
         gaps=gaps_of(dbms, labels),
     )
-    return Campaign(dbms, line, config, benchmark, panel, index, tuple(notes))
+    return Family(dbms, line, config, benchmark, registry, panel, index, tuple(notes))
 
 
 def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:
@@ -146,25 +145,28 @@ def _point(dbms: str, version: str) -> int:
     return numbers[places] if len(numbers) > places else 0
 
 
-def _rows(series: Sequence[Series]) -> dict[str, str]:
-    """The panel row of every series by its id: the metric, or THROUGHPUT for the first throughput of its test."""
+def _rows(series: Sequence[Series], registry: MetricRegistry) -> dict[str, Metric]:
+    """The panel row of every series by its id: its metric, or the first throughput's for the throughput of its test."""
     rows = {}
     taken: set[tuple[str, str]] = set()
-    for one in sorted(series, key=lambda s: (s.key.metric != THROUGHPUT, s.key.id)):
-        row = one.key.metric
-        place = (one.key.server, one.key.test)
-        if kind_of(row).name == "throughput" and place not in taken:
+    lead = registry.first("throughput")
+    for member in sorted(series, key=lambda member: (member.key.metric != lead.name, member.key.id)):
+        metric = registry[member.key.metric]
+        place = (member.key.server, member.key.test)
+        if kind_of(metric) == "throughput" and place not in taken:
             taken.add(place)
-            row = THROUGHPUT
-        rows[one.key.id] = row
+            metric = lead
+        rows[member.key.id] = metric
     return rows
 
 
-_ORDER = ("throughput", "cpu", "instructions", "traffic", "latency")
+_ORDER: dict[MetricKind, int] = {
+    "throughput": 0, "cpu": 1, "instructions": 2, "counts": 3, "io": 3, "memory": 3, "latency": 4,
+}  # fmt: skip
 
 
-def _rank(metric: str) -> tuple[int, str]:
-    return _ORDER.index(kind_of(metric).name), metric
+def _rank(metric: Metric) -> tuple[int, str]:
+    return _ORDER[kind_of(metric)], metric.name
 
 
 def epoch_factors(series: Series) -> tuple[dict[str, float], str]:

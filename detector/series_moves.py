@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from detector.releases.campaign import Campaign
-from detector.releases.kinds import NO_EVIDENCE, kind_of, resource_of
+from detector.releases.families import Family
+from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
-from detector.releases.steps import Reading, Step
-from detector.sensitivity import smallest_detectable
+from detector.releases.series_steps import PanelSteps, SeriesStep
+from history.metrics import MetricKind, MetricRegistry
 from history.model import Direction, Move, Series
 
 #: Which of a test's metrics says whether it got better or worse, first first.
-RANK = ("throughput", "instructions", "cpu")
+RANK: tuple[MetricKind, ...] = ("throughput", "instructions", "cpu")
 
 #: A level of a series with zeros is zero when it is no more than this share of the offset that stands for zero.
 ZERO = 1e-3
@@ -24,16 +22,20 @@ LARGEST_PCT = 1e9
 LARGEST_STEP = 20.0
 #: The log of no level is taken to be larger, so that it stays a number.
 LARGEST_LOG = 700.0
+#: z of 0.8: the probability of being found that the smallest detectable change is defined by.
+POWER_Z = 0.8416
+#: P(a change) a single test starts from where nothing else moves.
+PRIOR = 0.02
 
 
-def moves_of(campaign: Campaign, found: Scan, reading: Reading, probability: float) -> dict[int, list[Move]]:
-    """The moves of a campaign by release (index into the panel's), each list sorted by series."""
-    quality = q_values([step.probability for step in reading.steps])
+def moves_of(family: Family, scan: Scan, panel_steps: PanelSteps, probability: float) -> dict[int, list[Move]]:
+    """The moves of a family by release (index into the panel's), each list sorted by series."""
+    quality = q_values([step.probability for step in panel_steps.steps])
     moves: dict[int, list[Move]] = {}
-    for step, q in zip(reading.steps, quality, strict=True):
-        series = campaign.series.get((step.metric, step.server, step.test))
-        if series is not None and resource_of(series.key.metric) != NO_EVIDENCE:
-            moves.setdefault(step.release, []).append(_move(campaign, found, reading, series, step, q, probability))
+    for step, q in zip(panel_steps.steps, quality, strict=True):
+        series = family.series.get((step.metric, step.server, step.test))
+        if series is not None and family.panel.metrics[step.metric].evidence:
+            moves.setdefault(step.release, []).append(_move(family, scan, panel_steps, series, step, q, probability))
     return {release: sorted(moves[release], key=lambda move: move.key.id) for release in sorted(moves)}
 
 
@@ -44,18 +46,18 @@ def q_values(probabilities: Sequence[float]) -> list[float]:
     [0.05, 0.0, 0.1]
     """
     order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
-    found = [0.0] * len(order)
+    shares = [0.0] * len(order)
     wrong = 0.0
     for place, i in enumerate(order, start=1):
         wrong += 1.0 - probabilities[i]
-        found[i] = wrong / place
-    return found
+        shares[i] = wrong / place
+    return shares
 
 
-def raw_level(campaign: Campaign, place: tuple[int, int, int], level: float) -> float:
+def raw_level(family: Family, place: tuple[int, int, int], level: float) -> float:
     """A level of the panel's scale in the unit of the metric."""
-    scale = float(campaign.panel.scale[place])
-    if campaign.panel.linear[place]:
+    scale = float(family.panel.scale[place])
+    if family.panel.linear[place]:
         return level * scale
     value = math.exp(min(level, LARGEST_LOG))
     return value - scale if value - scale > ZERO * scale else 0.0
@@ -83,28 +85,27 @@ def log_percent(step: float) -> float:
 
 
 def _move(
-    campaign: Campaign, found: Scan, reading: Reading, series: Series, step: Step, q: float, probability: float
+    family: Family, scan: Scan, panel_steps: PanelSteps, series: Series, step: SeriesStep, q: float, probability: float
 ) -> Move:
     place = (step.metric, step.server, step.test)
-    before, after = raw_level(campaign, place, step.before), raw_level(campaign, place, step.after)
-    low, high = (percent(before, raw_level(campaign, place, step.before + end)) for end in step.interval)
+    before, after = raw_level(family, place, step.before), raw_level(family, place, step.after)
+    low, high = (percent(before, raw_level(family, place, step.before + end)) for end in step.interval)
     change = percent(before, after)
-    noise = float(reading.noise[place])
+    noise = float(panel_steps.noise[place])
     warnings = []
     if before == 0.0:
         warnings.append("from zero: the percentage is of the new level")
-    if campaign.panel.linear[place]:
+    if family.panel.linear[place]:
         warnings.append("the series has negative values; changes are relative to the level before")
     if min(step.blocks_before, step.blocks_after) < 2:
         side = "before" if step.blocks_before < 2 else "after"
         warnings.append(f"the level {side} the boundary stands on one block")
-    kind = kind_of(campaign.panel.metrics[step.metric])
     mde = smallest_detectable(
         noise,
         step.releases_before,
         step.releases_after,
-        kind.slab,
-        float(found.floor[step.metric]),
+        KINDS[kind_of(family.panel.metrics[step.metric])].slab,
+        float(scan.floor[step.metric]),
         probability,
     )
     return Move(
@@ -122,15 +123,15 @@ def _move(
         q_value=q,
         noise_pct=log_percent(noise),
         mde_pct=log_percent(mde),
-        blocks_before=_blocks(series, campaign, step, before=True),
-        blocks_after=_blocks(series, campaign, step, before=False),
+        blocks_before=_blocks(series, family, step, before=True),
+        blocks_after=_blocks(series, family, step, before=False),
         warnings=tuple(warnings),
     )
 
 
-def _blocks(series: Series, campaign: Campaign, step: Step, *, before: bool) -> int:
+def _blocks(series: Series, family: Family, step: SeriesStep, *, before: bool) -> int:
     """Blocks of the nearest measured release on one side of the boundary."""
-    measured = [(campaign.panel.releases.index(point.version), len(point.values)) for point in series.points]
+    measured = [(family.panel.releases.index(point.version), len(point.values)) for point in series.points]
     on_side = [pair for pair in measured if (pair[0] < step.release) == before and pair[1]]
     if not on_side:
         return 0
@@ -144,15 +145,15 @@ def direction(series: Series, change: float) -> Direction:
     return "improvement" if (change > 0) == (series.better == "higher") else "regression"
 
 
-def verdict_of(moves: Sequence[Move]) -> Direction:
+def verdict_of(moves: Sequence[Move], metrics: MetricRegistry) -> Direction:
     """Direction of one test on all servers: that of its throughput, else instructions, else CPU, else most of the rest.
 
     A test that does fewer reads an operation and yet loses throughput has got worse.
     """
-    for resource in RANK:
-        of_resource = [move for move in moves if resource_of(move.key.metric) == resource]
-        if of_resource:
-            return _majority(of_resource)
+    for kind in RANK:
+        of_kind = [move for move in moves if kind_of(metrics[move.key.metric]) == kind]
+        if of_kind:
+            return _majority(of_kind)
     return _majority(list(moves))
 
 
@@ -164,6 +165,24 @@ def _majority(moves: Sequence[Move]) -> Direction:
     return largest.direction
 
 
-def median_pct(moves: Sequence[Move]) -> float:
-    """Median change of several moves."""
-    return float(np.median([move.change_pct for move in moves]))
+def smallest_detectable(
+    sd: float, before: int, after: int, slab: float, floor: float, threshold: float, prior: float = PRIOR
+) -> float:
+    """Smallest log step found with probability 0.8 between `before` and `after` releases of noise `sd`.
+
+    A change of size d is found when its Bayes factor lifts the prior over the threshold. The factor of an observed step
+    x with standard error e and slab width t is about `exp(x^2 / 2 e^2) e / t`; solved for x, plus the 0.84 standard
+    errors that a change needs to be seen four times in five.
+
+    `slab` is the typical size of a change, `floor` the smallest step that counts, `threshold` the
+    probability asked for.
+
+    >>> round(smallest_detectable(0.008, 6, 1, 0.06, 0.012, 0.62), 3)
+    0.038
+    >>> round(smallest_detectable(0.008, 6, 6, 0.06, 0.012, 0.62), 3)
+    0.021
+    """
+    error = sd * math.sqrt(1.0 / max(before, 1) + 1.0 / max(after, 1))
+    needed = math.log(threshold / (1.0 - threshold)) - math.log(prior / (1.0 - prior))
+    occam = math.log(math.hypot(slab, error) / error)
+    return max(floor, error * (math.sqrt(2.0 * max(needed + occam, 0.0)) + POWER_Z))

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from detector.arrays import Floats, Ints
 from detector.commits import drift, events, noise
-from detector.commits.grid import level_grid
-from detector.commits.levels import BINS_PER_SIGMA, Floats, Ints, Model, backward, cauchy_like, forward
+from detector.commits.level_states import BINS_PER_SIGMA, Model, backward, cauchy_like, forward, level_grid
 from detector.commits.segments import Peak, bounds_of, fitted, peaks, refined
 
 #: A jump of the level per value, before any evidence.
@@ -199,7 +199,7 @@ def _autocorrelated(
         model: Model = (JUMP, *excursions, FAR, phi)
         evidence, *past = forward(bins, grid, density, innovations, MIN_JUMP_BINS, model)
         tried.append(_Autocorrelated(evidence, phi, (density, innovations), model, (past[0], past[1], past[2])))
-    return max(tried, key=lambda one: one.evidence)
+    return max(tried, key=lambda candidate: candidate.evidence)
 
 
 def _posterior(bins: Ints, grid: Ints, density: Floats, model: Model) -> tuple[Floats, Floats, float]:
@@ -212,36 +212,36 @@ def _posterior(bins: Ints, grid: Ints, density: Floats, model: Model) -> tuple[F
 def _likely(jumps: Floats, demands: Demands) -> list[Peak]:
     """The jumps that are likely enough for their age."""
     n = len(jumps)
-    found = peaks(jumps, min(demands.least, demands.fresh))
-    return [p for p in found if p.probability >= (demands.fresh if n - p.at <= events.END_VALUES else demands.least)]
+    likely = peaks(jumps, min(demands.least, demands.fresh))
+    return [p for p in likely if p.probability >= (demands.fresh if n - p.at <= events.END_VALUES else demands.least)]
 
 
 def _apply_rules(result: Segmentation, values: Floats, jumps: Floats, demands: Demands) -> None:
     """Sorts the jumps into changes, provisional changes, transients, and nothing."""
     n = len(values)
-    kept = _likely(jumps, demands)
-    while kept:
-        places = [peak.at for peak in kept]
+    changes = _likely(jumps, demands)
+    while changes:
+        places = [peak.at for peak in changes]
         weak = events.too_small(values, places, demands.smallest)
         if weak is not None:
-            del kept[weak]
+            del changes[weak]
             continue
         passing = events.transient(values, places, result.sigma)
         if passing is not None:
             start = passing.position
             result.transients.append((places[start], places[start + 1]))
-            kept[start : start + 2] = [kept[start + passing.which]] if passing.moved else []
+            changes[start : start + 2] = [changes[start + passing.which]] if passing.moved else []
             continue
         if events.first_too_short(places, n):
-            del kept[0]
+            del changes[0]
             continue
         if n - places[-1] < max(demands.confirm, events.end_needs(values, places, result.sigma)):
-            del kept[-1]
+            del changes[-1]
             continue
         break
-    bounds = bounds_of([peak.at for peak in kept], n)
+    bounds = bounds_of([peak.at for peak in changes], n)
     moved = refined(values, bounds, REFINE_VALUES).tolist()
-    result.changes = [Peak(at, peak.probability) for at, peak in zip(moved, kept, strict=True)]
+    result.changes = [Peak(at, peak.probability) for at, peak in zip(moved, changes, strict=True)]
     result.provisional = _provisional(result, values, jumps, demands.smallest)
 
 

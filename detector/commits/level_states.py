@@ -21,13 +21,13 @@ grid, so a step costs O(levels) and a series O(values x levels): no pruning, not
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.compiled import compiled
+from detector.arrays import Floats, Ints
+from detector.compilation import compiled
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Jump, enter and stay probabilities per value; density of a value in an excursion, per sigma; phi.
 Model = tuple[float, float, float, float, float]
 
@@ -37,6 +37,43 @@ BINS_PER_SIGMA = 8
 TABLE_SIGMA = 40
 TABLE_ZERO = TABLE_SIGMA * BINS_PER_SIGMA
 TABLE_SIZE = 2 * TABLE_ZERO + 1
+#: Spacing of the levels, in bins.
+SPACING_BINS = 2
+#: Levels on either side of every running median; the medians are of five values.
+LEVELS_BESIDE = 2
+#: At most this many levels; a wider series gets a coarser grid.
+MOST_LEVELS = 400
+
+
+@compiled
+def level_grid(bins: Ints) -> Ints:
+    """Levels near the running medians of `bins` and near what the last three values say, ascending, in bins.
+
+    >>> level_grid(np.array([0, 0, 0, 0, 0, 0, 90, 90, 90, 90, 90])).tolist()
+    [-4, -2, 0, 2, 4, 86, 88, 90, 92, 94]
+    """
+    n = bins.shape[0]
+    centers = np.empty(n + 3)
+    for t in range(n):
+        centers[t] = np.median(bins[max(0, t - 2) : t + 3])
+    centers[n] = bins[n - 1]
+    centers[n + 1] = bins[max(0, n - 2)]
+    centers[n + 2] = np.median(bins[max(0, n - 3) :])
+    centers.sort()
+    spacing = SPACING_BINS
+    while True:
+        grid = np.empty((2 * LEVELS_BESIDE + 1) * (n + 3), np.int64)
+        count = 0
+        last = -(2**62)
+        for center in centers:
+            place = math.floor(center / spacing + 0.5)
+            for level in range(max(place - LEVELS_BESIDE, last + 1), place + LEVELS_BESIDE + 1):
+                grid[count] = level * spacing
+                last = level
+                count += 1
+        if count <= MOST_LEVELS:
+            return grid[:count]
+        spacing *= 2
 
 
 def cauchy_like(scale: float) -> Floats:
@@ -95,8 +132,8 @@ def forward(
             arrived = share * (everything - cumulated[above[k]] + cumulated[below[k]])
             stayed = normal[t - 1, k]
             back = away[t - 1, k] * (1.0 - jump)
-            kept = later[k] * (1.0 - jump - enter) * stayed
-            normal[t, k] = kept + first[k] * ((1.0 - stay) * back + (1.0 - enter) * arrived)
+            unmoved = later[k] * (1.0 - jump - enter) * stayed
+            normal[t, k] = unmoved + first[k] * ((1.0 - stay) * back + (1.0 - enter) * arrived)
             away[t, k] = far * (enter * (stayed + arrived) + stay * back)
         total = 0.0
         for k in range(k_levels):

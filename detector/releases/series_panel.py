@@ -1,10 +1,11 @@
-"""The series of one campaign as one dense array: [metrics, servers, tests, releases], on the log scale.
+"""The series of one family as one dense array: [metrics, servers, tests, releases], on the log scale.
 
 Blocks of a release become a robust mean and the variance of that mean; what was not measured is NaN. A test without
 a metric, a release without a test, a server without a release: all are NaN and say nothing.
 
 >>> import numpy as np
->>> panel = panel_of_blocks({"qps": np.array([[[[100.0, 101.0, 99.0], [90.0, 91.0, 89.0]]]])})
+>>> from history.metrics import shipped_metrics
+>>> panel = panel_of_blocks({shipped_metrics()["qps"]: np.array([[[[100.0, 101.0, 99.0], [90.0, 91.0, 89.0]]]])})
 >>> panel.shape, np.exp(panel.values[0, 0, 0]).round(1).tolist()
 ((1, 1, 1, 2), [100.0, 90.0])
 """
@@ -15,13 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector import robust
+from detector.arrays import Bools, Floats, Ints, median
 from detector.errors import InvalidSeries
-from detector.releases.kinds import kind_of
-
-Floats = NDArray[np.float64]
+from detector.releases.metric_kinds import COSTS, kind_of
+from history.metrics import Metric
 
 #: Blocks further than this many within-release deviations from their median are pulled in (Huber).
 HUBER_SD = 2.0
@@ -32,8 +31,6 @@ ZERO_SHARE = 0.05
 #: No size of a series is taken to be smaller, and on a linear scale no value farther off than so many sizes.
 SMALLEST_SIZE = 1e-150
 FARTHEST = 1e4
-#: Kinds of metrics that bear a throughput out within one block: they do not share its luck.
-SECOND_LOOKS = ("cpu", "instructions")
 #: A value printed with more decimals than this is taken as not rounded.
 MOST_DECIMALS = 7
 
@@ -42,7 +39,7 @@ MOST_DECIMALS = 7
 class Panel:
     """One (dbms, line, configuration, benchmark): everything that was measured together."""
 
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     servers: tuple[str, ...]
     tests: tuple[str, ...]
     groups: tuple[str, ...]
@@ -56,9 +53,9 @@ class Panel:
     """The same shape: variance of that mean from the blocks' scatter inside a release; 0 where there is one block."""
     rounding: Floats
     """The same shape: variance from the digits the value was printed with."""
-    counts: NDArray[np.int64]
+    counts: Ints
     """The same shape: blocks."""
-    linear: NDArray[np.bool_]
+    linear: Bools
     """[metrics, servers, tests] true where the series has negative values: values / scale instead of log."""
     scale: Floats
     """[metrics, servers, tests] divisor of a linear series, offset added before the log of one with zeros, else 0."""
@@ -69,12 +66,12 @@ class Panel:
         return metrics, servers, tests, releases
 
     @property
-    def single(self) -> NDArray[np.bool_]:
+    def single(self) -> Bools:
         """[releases] true where one number must speak for a test: no second block, server or kind of measurement."""
         looks = self.counts.max(axis=0).sum(axis=0)
-        kinds = np.array([kind_of(metric).name for metric in self.metrics])
-        for name in SECOND_LOOKS:
-            looks = looks + (self.counts[kinds == name].sum(axis=(0, 1)) > 0)
+        kinds = np.array([kind_of(metric) for metric in self.metrics])
+        for kind in COSTS:
+            looks = looks + (self.counts[kinds == kind].sum(axis=(0, 1)) > 0)
         return np.asarray(np.median(looks, axis=0) < 2)
 
 
@@ -91,7 +88,7 @@ def _rounding(raw: Floats) -> Floats:
     return half
 
 
-def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+def _transform(blocks: Floats) -> tuple[Floats, Floats, Bools, Floats]:
     """Blocks on the log (or linear) scale, the slope of that scale, which series are linear, and their scale."""
     low = np.where(np.isfinite(blocks), blocks, np.inf).min(axis=(-1, -2))
     scale = np.zeros(blocks.shape[:-2])
@@ -115,7 +112,7 @@ def _transform(blocks: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Float
     return values, slope, linear, scale
 
 
-def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def robust_mean(values: Floats) -> tuple[Floats, Floats, Ints]:
     """Mean over the last axis with far blocks pulled in, the variance of that mean, and the number of blocks.
 
     `values` is [..., releases, blocks]. The scatter of single blocks is the median gap between pairs of blocks of a
@@ -133,9 +130,9 @@ def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
         return values[..., 0], np.zeros(values.shape[:-1]), counts
     first, second = np.triu_indices(blocks, 1)
     gaps = np.abs(values[..., first] - values[..., second])
-    scatter = robust.median(gaps.reshape(*gaps.shape[:-2], -1)) / MEDIAN_GAP
+    scatter = median(gaps.reshape(*gaps.shape[:-2], -1)) / MEDIAN_GAP
     scatter = np.maximum(np.nan_to_num(scatter), 1e-9)[..., None]
-    middle = robust.median(values)[..., None]
+    middle = median(values)[..., None]
     reach = HUBER_SD * scatter[..., None]
     pulled = np.where(np.isfinite(values), middle + np.clip(values - middle, -reach, reach), 0.0)
     mean = np.where(counts > 0, pulled.sum(axis=-1) / np.maximum(counts, 1), np.nan)
@@ -145,7 +142,7 @@ def robust_mean(values: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
 
 
 def panel_of_blocks(
-    blocks: Mapping[str, Floats],
+    blocks: Mapping[Metric, Floats],
     *,
     servers: Sequence[str] = (),
     tests: Sequence[str] = (),

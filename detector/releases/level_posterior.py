@@ -19,9 +19,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detector.compiled import compiled
+from detector.arrays import Floats
+from detector.compilation import compiled
 
 #: Lattice step in standard deviations of the most precise value of the series.
 STEP_SD = 0.5
@@ -35,11 +35,9 @@ TAIL_SD = 3.0
 TABLE_PER_SD = 128.0
 TABLE_CELLS = 1024
 
-Floats = NDArray[np.float64]
 
-
-class Levels(NamedTuple):
-    """Posterior quantities of every series; arrays are [series, releases]."""
+class LevelPosterior(NamedTuple):
+    """Posterior quantities of every series; arrays are [metrics, servers, tests, releases]."""
 
     bayes_factor: Floats
     """Evidence of this series alone for a change at r: P(values | change at r) / P(values | none at r)."""
@@ -51,15 +49,6 @@ class Levels(NamedTuple):
     """Posterior standard deviation of the level."""
     outlier: Floats
     """P(the value at r is from the heavy tail | values)."""
-
-
-class Jumps(NamedTuple):
-    """The change at given boundaries, given that there is one."""
-
-    mean: Floats
-    sd: Floats
-    substantial: Floats
-    """P(|change| >= floor | a change)."""
 
 
 @compiled
@@ -107,8 +96,8 @@ def _lattice(values: Floats, sd: Floats, cells: Floats) -> tuple[int, float]:
 
 @compiled
 def _median(values: Floats) -> float:
-    kept = values[~np.isnan(values)]
-    return float(np.median(kept))
+    measured = values[~np.isnan(values)]
+    return float(np.median(measured))
 
 
 @compiled
@@ -279,12 +268,15 @@ def _pass(
 
 def infer(
     values: Floats, sd: Floats, change: Floats, transient: Floats, stick: Floats, scale: Floats, floor: Floats
-) -> Levels:
+) -> LevelPosterior:
     """Forward-backward over every series.
 
-    `values`, `sd`, `change`, `transient` are [series, releases]: log value (NaN where absent), noise sd of that value,
-    prior probability of a change at that release, prior probability that a transient begins there; `stick` is
-    [releases]: probability that a transient of the release before lasts.
-    `scale` is [series]: width of the slab in log units; `floor` is [series]: a smaller step is no change.
+    `values`, `sd`, `change`, `transient` are [metrics, servers, tests, releases]: log value (NaN where absent), noise
+    sd of that value, prior probability of a change at that release, prior probability that a transient begins there;
+    `stick` is [releases]: probability that a transient of the release before lasts.
+    `scale` is [metrics]: width of the slab in log units; `floor` is [metrics]: a smaller step is no change.
     """
-    return Levels(*_pass(values, sd, change, transient, stick, scale, floor))
+    _, servers, tests, releases = values.shape
+    series = [np.ascontiguousarray(array.reshape(-1, releases)) for array in (values, sd, change, transient)]
+    of_series = [np.repeat(array, servers * tests) for array in (scale, floor)]
+    return LevelPosterior(*(array.reshape(values.shape) for array in _pass(*[*series, stick, *of_series])))

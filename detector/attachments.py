@@ -1,0 +1,133 @@
+"""What the history knows of the two sides of a finding beside its values: functions, plans, options, service levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from history.model import (
+    TOP_FUNCTIONS,
+    Finding,
+    FunctionChange,
+    FunctionCost,
+    PlanChange,
+    Series,
+    StatementPlan,
+)
+from history.sla import SLA_SHARE, sla_shares
+
+#: So many functions by the size of their change are listed.
+MOST_FUNCTIONS = 10
+#: A function's change below this many percent of the test's instructions is left out.
+LEAST_FUNCTION_PCT = 0.1
+
+
+def attach(
+    finding: Finding,
+    *,
+    functions_before: Mapping[str, Sequence[FunctionCost]] | None = None,
+    functions_after: Mapping[str, Sequence[FunctionCost]] | None = None,
+    plans_before: Mapping[str, Sequence[StatementPlan]] | None = None,
+    plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
+    config_changes: Sequence[str] = (),
+    one_sided_options: Sequence[str] = (),
+    sla_failures: Mapping[str, str] | None = None,
+) -> Finding:
+    """`finding` with what the caller looked up about its two sides, all mappings by test.
+
+    Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
+    `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
+    stays. Options that only one of the releases has are evidence and no cause.
+    """
+    tests = sorted({move.key.test for move in finding.moves})
+    functions = _functions(tests, functions_before or {}, functions_after or {})
+    plans = _plans(tests, plans_before or {}, plans_after or {})
+    changed = {plan.test for plan in plans}
+    evidence = list(finding.evidence)
+    cause = finding.cause
+    if cause == "product":
+        if tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
+            cause = "sla"
+        elif config_changes:
+            cause = "config"
+        elif tests and len(changed) > len(tests) / 2:
+            cause = "plan"
+    if plans:
+        evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
+    evidence += [f"An option was changed: {change}." for change in config_changes]
+    if one_sided_options:
+        evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
+    evidence += [f"Service level missed: {failure}." for failure in (sla_failures or {}).values()]
+    return finding.model_copy(
+        update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}
+    )
+
+
+def comparable(before: Mapping[str, float], after: Mapping[str, float]) -> set[str]:
+    """Functions of which something is known on both sides, of two lists of the most expensive ones.
+
+    A list that is full ends at its cheapest function. One that costs no more than that on the other side may have
+    fallen off the end, so nothing is known of it.
+
+    >>> sorted(comparable({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "audit": 9.0}))
+    ['audit', 'parse', 'plan']
+    """
+    end_before, end_after = (min(side.values()) if len(side) >= TOP_FUNCTIONS else 0.0 for side in (before, after))
+    certain = {name for name, cost in before.items() if name in after or cost > end_after}
+    return certain | {name for name, cost in after.items() if name in before or cost > end_before}
+
+
+def _functions(
+    tests: Sequence[str], before: Mapping[str, Sequence[FunctionCost]], after: Mapping[str, Sequence[FunctionCost]]
+) -> tuple[FunctionChange, ...]:
+    """The functions whose cost changed most, over all tests that have both sides."""
+    changes = []
+    for test in tests:
+        if not before.get(test) or not after.get(test):
+            continue
+        left, right = ({cost.function: cost.insn_per_op for cost in side[test]} for side in (before, after))
+        total = sum(left.values()) or 1.0
+        for function in sorted(comparable(left, right)):
+            change = FunctionChange(
+                test=test, function=function, before=left.get(function, 0.0), after=right.get(function, 0.0)
+            )
+            if abs(change.after - change.before) >= LEAST_FUNCTION_PCT / 100.0 * total:
+                changes.append(change)
+    changes.sort(key=lambda change: (-abs(change.after - change.before), change.test, change.function))
+    return tuple(changes[:MOST_FUNCTIONS])
+
+
+def _plans(
+    tests: Sequence[str], before: Mapping[str, Sequence[StatementPlan]], after: Mapping[str, Sequence[StatementPlan]]
+) -> tuple[PlanChange, ...]:
+    """Statements whose plan has another shape."""
+    changes = []
+    for test in tests:
+        left, right = ({plan.statement: plan for plan in side.get(test, ())} for side in (before, after))
+        for statement in sorted(left.keys() & right.keys()):
+            if left[statement].digest != right[statement].digest:
+                changes.append(
+                    PlanChange(test=test, statement=statement, before=left[statement].text, after=right[statement].text)
+                )
+    return tuple(changes)
+
+
+def missed_service_levels(finding: Finding, series: Iterable[Series]) -> dict[str, str]:
+    """By test of `finding`: what share of the inserts it promises the release reached, where that was too little.
+
+    A test is looked at where it moved: same line, server, config and benchmark.
+    """
+    places = {(move.key.server, move.key.config, move.key.benchmark, move.key.test) for move in finding.moves}
+    moved = [
+        member
+        for member in series
+        if (member.key.dbms, member.key.line) == (finding.dbms, finding.line)
+        and (member.key.server, member.key.config, member.key.benchmark, member.key.test) in places
+    ]
+    failures = {}
+    for key, shares in sorted(sla_shares(moved).items(), key=lambda item: item[0].id):
+        share = shares.get(finding.release, 1.0)
+        if share < SLA_SHARE:
+            failures[key.test] = (
+                f"{key.test} on {key.server} with {key.config} reached {share:.0%} of its inserts in {finding.release}"
+            )
+    return failures
