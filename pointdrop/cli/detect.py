@@ -38,7 +38,7 @@ Format = Annotated[
 
 #: Columns for people; CSV has all.
 SHOWN_FINDING = ("finding", "tier", "cause", "title")
-SHOWN_REPLAY = ("measured", "seen", "still there", "tier", "title")
+SHOWN_REPLAY = ("measured", "seen", "still there", "finding", "title")
 
 
 def detect(
@@ -72,9 +72,8 @@ def detect(
     shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    evidence, warnings, headline (title, metric, median_pct, worst_pct, worst_test, tests, probability). CSV columns:
-    finding, kind, cause, tier, dbms, line, previous, release, title, tests, metric, median_pct, worst_pct, worst_test,
-    probability.
+    evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, title, tests,
+    metric, median_pct, worst_pct, worst_test, probability.
     """
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection

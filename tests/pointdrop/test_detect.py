@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,12 @@ from detector.errors import DetectorError
 from history import datasets
 from history.errors import BadSettings, UnknownSeries
 from history.metrics import shipped_metrics
-from history.model import FindingEvent, FunctionCost, Measurement, StatementPlan
+from history.model import Finding, FindingEvent, FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
 from pointdrop.jobs.option_changes import compare_options, edited_options, parse_options
+from presentation.headline import finding_order
 from tests.alerts.examples import finding
 from tests.history.values import SESSION, block
 from tests.history.values import run as run_of
@@ -52,12 +54,19 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
+def _bare(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings as the detector made them."""
+    return [{name: value for name, value in record.items() if name != "headline"} for record in records]
+
+
 def test_detect_writes_the_detection(url: str, store: Store) -> None:
     dry = json.loads(run("detect", "--history", url, "--format", "json", "--dry-run"))
     assert store.findings() == []
     written = json.loads(run("detect", "--history", url, "--format", "json"))
     assert written == dry
-    assert [finding.key for finding in store.findings()] == [finding["key"] for finding in written]
+    assert {finding.key for finding in store.findings()} == {finding["key"] for finding in written}
+    order = [finding_order(finding, shipped_metrics()) for finding in map(Finding.model_validate, _bare(written))]
+    assert order == sorted(order), "what a reader should see first comes first"
     assert "mysql/8.0/8.0.30/regression" in {finding["key"] for finding in written}
 
 
@@ -74,7 +83,7 @@ def test_detect_for_people(url: str, tmp_path: Path) -> None:
     out = tmp_path / "findings.txt"
     assert run("detect", "--history", url, "--line", "8.0", "--format", "text", "--out", str(out)) == ""
     text = out.read_text()
-    assert "not measured in between: 8.0.30" in text
+    assert "not measured in between, and just as suspect: 8.0.30" in text
     assert "noise floor" in text
 
 
