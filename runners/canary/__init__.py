@@ -6,7 +6,7 @@ The control release of a session tells a machine that moved from a product that 
 measuring; the canary takes seconds and needs no DBMS.
 """
 
-from runners.canary.host import Canary, Checked, Quarantine
-from runners.canary.judging import Times, differences
+from runners.canary.host import Canary, Quarantine
+from runners.canary.judging import Times
 
-__all__ = ["Canary", "Checked", "Quarantine", "Times", "differences"]
+__all__ = ["Canary", "Quarantine", "Times"]

@@ -46,7 +46,7 @@ class Quarantine(BaseModel):
         )
 
 
-class Checked(NamedTuple):
+class CanaryCheck(NamedTuple):
     """What a check found."""
 
     readings: tuple[Reading, ...] = ()
@@ -78,19 +78,19 @@ class Canary:
         except (OSError, ValidationError):
             return Quarantine(since=datetime.now(UTC), when="unknown", reasons=(f"{path} cannot be read",))
 
-    def check(self, phase: Phase, session_id: str) -> Checked:
+    def check(self, phase: Phase, session_id: str) -> CanaryCheck:
         """Do the work and compare; a host that differs each time goes into quarantine."""
         if found := self.quarantine():
-            return Checked(quarantine=found)
+            return CanaryCheck(quarantine=found)
         if self.lock is None:
             return self._compare(phase, session_id)
         try:
             with FileLock(self.lock, timeout=0, mode=0o666):
                 return self._compare(phase, session_id)
         except Timeout:
-            return Checked()
+            return CanaryCheck()
 
-    def _compare(self, phase: Phase, session_id: str) -> Checked:
+    def _compare(self, phase: Phase, session_id: str) -> CanaryCheck:
         before, taken = self.usual(), []
         for left in range(AGAIN, -1, -1):
             at, now = datetime.now(UTC), self.read(self._folder)
@@ -110,12 +110,12 @@ class Canary:
             )
             if not reasons:
                 self._remember(now)
-                return Checked(tuple(taken))
+                return CanaryCheck(tuple(taken))
             if left:
                 time.sleep(self.pause_s)
         found = Quarantine(since=at, when=f"{phase} the session {session_id}", reasons=reasons)
         self._write("quarantine.json", found.model_dump_json())
-        return Checked(tuple(taken), found)
+        return CanaryCheck(tuple(taken), found)
 
     def clear(self) -> bool:
         """End the quarantine and forget what was usual, since the machine may be another one now; whether it was in."""

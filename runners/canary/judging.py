@@ -33,7 +33,7 @@ class Times(NamedTuple):
     sync_ms: float
 
 
-class Bound(NamedTuple):
+class Tolerance(NamedTuple):
     """How a part may differ from the usual, however steady it was: shares of the usual time."""
 
     title: str
@@ -43,10 +43,10 @@ class Bound(NamedTuple):
 
 #: A clock that is fixed does not change by a twentieth; faster is as suspicious as slower (turbo came on). A drive that
 #: takes twice as long to write a page safely wears out or lost its cache; one that is faster may lie.
-BOUNDS = {
-    "cpu_ms": Bound("CPU", 0.05, 0.05),
-    "memory_ms": Bound("memory", 0.10, 0.10),
-    "sync_ms": Bound("flush to disk", 1.00, 0.60),
+TOLERANCES = {
+    "cpu_ms": Tolerance("CPU", 0.05, 0.05),
+    "memory_ms": Tolerance("memory", 0.10, 0.10),
+    "sync_ms": Tolerance("flush to disk", 1.00, 0.60),
 }
 
 
@@ -62,7 +62,7 @@ def differences(now: Times, before: Sequence[Times]) -> tuple[str, ...]:
     if len(before) < FEWEST_READINGS:
         return ()
     found = []
-    for name, bound in BOUNDS.items():
+    for name, bound in TOLERANCES.items():
         values = [getattr(one, name) for one in before[-MOST_READINGS:]]
         usual = statistics.median(values)
         spread = MAD * statistics.median(abs(value - usual) for value in values)

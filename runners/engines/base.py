@@ -28,7 +28,7 @@ from runners.bounds import scope
 from runners.engines.account import Account
 from runners.engines.errors import EngineError, WrongVersion
 from runners.engines.sandbox import sandboxed
-from runners.engines.server import Server
+from runners.engines.server_process import ServerProcess
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
@@ -79,7 +79,7 @@ class Engine(ABC):
         self.data = self.directory / "data"
         self.directory.mkdir(parents=True, exist_ok=True)
         account.own(self.directory)
-        self.server = Server(installed.release.name, self.directory, account, state, self.death_signal)
+        self.server = ServerProcess(installed.release.name, self.directory, account, state, self.death_signal)
         if sandbox:
             self.server.confine = self._sandboxed
             self.server.scope = scope()

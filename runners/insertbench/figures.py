@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 from runners.errors import WorkloadFailed
-from runners.meters import Reading
+from runners.meters.sample import MeterSample
 from runners.settings import Step
 
 SLA_SHARE = 0.95
@@ -102,7 +102,7 @@ def throughput(found: Rates) -> dict[str, float]:
     return behind if found.void else {found.metric: found.value, **behind}
 
 
-def efficiency(first: Reading, last: Reading, found: Rates) -> dict[str, float]:
+def efficiency(first: MeterSample, last: MeterSample, found: Rates) -> dict[str, float]:
     """Costs by metric; a meter that this host does not have gives none, and a void step has none an operation."""
     seconds = last.at_s - first.at_s
     if seconds <= 0:

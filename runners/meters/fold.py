@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runners.meters.reading import Reading
+from runners.meters.sample import MeterSample
 
 US = 1e6
 KB = 1024
@@ -27,12 +27,12 @@ class Noise:
     """Used by the harness itself, as a share of one core."""
 
 
-def per_operation(first: Reading, last: Reading, operations_per_s: float) -> dict[str, float]:
+def per_operation(first: MeterSample, last: MeterSample, operations_per_s: float) -> dict[str, float]:
     """Costs by metric name; a meter this host does not have is absent, and so is everything when nothing was done.
 
-    >>> from runners.meters.reading import Cpu
-    >>> a = Reading(0.0, Cpu(0.0, 0.0, 0.0), 0, None, 0.0, None, 0.0, None)
-    >>> b = Reading(2.0, Cpu(1.0, 3.0, 0.0), 8000, None, 0.8, None, 0.0, None)
+    >>> from runners.meters.sample import Cpu
+    >>> a = MeterSample(0.0, Cpu(0.0, 0.0, 0.0), 0, None, 0.0, None, 0.0, None)
+    >>> b = MeterSample(2.0, Cpu(1.0, 3.0, 0.0), 8000, None, 0.8, None, 0.0, None)
     >>> per_operation(a, b, 1000.0)
     {'cpu/o': 0.025, 'cpu_us/o': 400.0, 'cs/o': 4.0}
     """
@@ -59,7 +59,7 @@ def per_operation(first: Reading, last: Reading, operations_per_s: float) -> dic
     return costs
 
 
-def _flushes(first: Reading, last: Reading, operations: float) -> dict[str, float]:
+def _flushes(first: MeterSample, last: MeterSample, operations: float) -> dict[str, float]:
     assert first.disk and last.disk
     if first.disk.flushes is None or last.disk.flushes is None:
         return {}
@@ -70,7 +70,7 @@ def _flushes(first: Reading, last: Reading, operations: float) -> dict[str, floa
     return costs
 
 
-def foreign_noise(first: Reading, last: Reading) -> Noise:
+def foreign_noise(first: MeterSample, last: MeterSample) -> Noise:
     """How much of the machine others had between two readings."""
     seconds = max(last.at_s - first.at_s, 1e-9)
     harness_s = last.harness_cpu_s - first.harness_cpu_s

@@ -9,8 +9,8 @@ import os
 import time
 from pathlib import Path
 
-from runners.meters.reading import (
-    Reading,
+from runners.meters.sample import (
+    MeterSample,
     parse_context_switches,
     parse_cpu,
     parse_disk,
@@ -39,11 +39,11 @@ class Meter:
         """The server and its children now."""
         return process_tree(self._server_pid)
 
-    def read(self) -> Reading:
+    def read(self) -> MeterSample:
         """All counters now."""
         stat = _text(_PROC / "stat") or ""
         pids = self.pids()
-        return Reading(
+        return MeterSample(
             at_s=time.monotonic(),
             cpu=parse_cpu(stat, ticks_per_s=self._ticks_per_s),
             context_switches=parse_context_switches(stat),

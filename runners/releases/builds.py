@@ -38,7 +38,7 @@ SHOWN_LINES = 12
 SHOWN_BYTES = 1 << 16
 
 
-class Recipe(BaseModel):
+class BuildRecipe(BaseModel):
     """How one DBMS is built."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,10 +49,10 @@ class Recipe(BaseModel):
     packages: tuple[str, ...] = ()
 
 
-def load_recipe(path: Path) -> Recipe:
+def load_recipe(path: Path) -> BuildRecipe:
     """The recipe in `path`; InvalidManifest names file, key and what is wrong."""
     try:
-        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return BuildRecipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise InvalidManifest(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, ValidationError) as error:
@@ -60,7 +60,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def steps(
-    recipe: Recipe, source: Path, work: Path, stage: Path, prefix: Path, jobs: int, ccache: bool
+    recipe: BuildRecipe, source: Path, work: Path, stage: Path, prefix: Path, jobs: int, ccache: bool
 ) -> list[tuple[list[str], Path]]:
     """The commands of a build with the directory of each. Pure.
 
@@ -103,7 +103,12 @@ class Builder:
     """Builds one tree; `patch` is applied first."""
 
     def __init__(
-        self, recipe: Recipe, state: Path, patch: Path | None = None, sandbox: bool = False, jobs: int | None = None
+        self,
+        recipe: BuildRecipe,
+        state: Path,
+        patch: Path | None = None,
+        sandbox: bool = False,
+        jobs: int | None = None,
     ) -> None:
         self.recipe = recipe
         self._state = state

@@ -43,7 +43,7 @@ from runners.releases.sources import (
 #: Hex digits of a commit or patch in the name of a build.
 MARK_DIGITS = 10
 #: `gone`: pinned, but the source no longer has those bytes and they are not in the cache.
-State = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
+StateName = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ReleaseState:
     """One release with what is known of it."""
 
     release: Release
-    state: State
+    state: StateName
     cached: bool = False
     """Unpacked on this machine: usable without any network."""
     reason: str = ""

@@ -11,9 +11,9 @@ from history.metrics import MetricRegistry
 from history.model import Block, BlockStatus, Measurement
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
-from runners.instructions import Counter
+from runners.instructions.valgrind import Callgrind
 from runners.sessions.data import Prepared
-from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
+from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
 from runners.sessions.steps import StepLane
@@ -72,17 +72,17 @@ def measure_block(
     return as_block(block, started, status, reason, results, warnings)
 
 
-def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> Lane:
+def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> LaneRunner:
     if plan.lane == "time":
         engine.start(wrapper=())
         engine.wait_ready()
         if plan.size:
             return StepLane(plan.size, plan.server.threads, metrics)
         return TimeLane(plan.profile, plan.scale, metrics)
-    counter = Counter(engine.directory, threads=engine.connection.driver == "mysql")
-    engine.start(wrapper=counter.wrapper)
+    callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
+    engine.start(wrapper=callgrind.wrapper)
     engine.wait_ready()
-    return CountedLane(plan.profile, plan.scale, metrics, counter, prepared.plans)
+    return CountedLane(plan.profile, plan.scale, metrics, callgrind, prepared.plans)
 
 
 def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:

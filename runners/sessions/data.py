@@ -19,8 +19,11 @@ from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
 from runners.settings import Scale, Test
-from runners.sysbench import age_command, explain_command, parse_plans, prepare_command, run_sysbench, scripts_digest
 from runners.sysbench import command as sysbench_command
+from runners.sysbench.command import age_command, explain_command, prepare_command
+from runners.sysbench.driver import run_sysbench
+from runners.sysbench.output import parse_plans
+from runners.sysbench.scripts import scripts_digest
 
 #: Rows a second that even a slow disk loads; past that the load is stuck.
 SLOWEST_LOAD_ROWS_PER_S = 2_000.0
@@ -47,7 +50,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DataRecipe:
     """What the data is made of."""
 
     scale: Scale | None
@@ -68,7 +71,7 @@ def code_digest(engine: type[Engine]) -> str:
     return digest.hexdigest()[:16]
 
 
-def prepared_key(engine: Engine, recipe: Recipe) -> str:
+def prepared_key(engine: Engine, recipe: DataRecipe) -> str:
     """Name of the data: everything it depends on, as a digest."""
     release, scale = engine.installed.release, recipe.scale
     parts = (
@@ -90,7 +93,7 @@ def check_space(folder: Path, needed: int) -> None:
         )
 
 
-def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Path, *, needed: int) -> Prepared:
+def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder: Path, *, needed: int) -> Prepared:
     """The prepared data for the stopped `engine` below `folder`, made now unless it is there.
 
     Loading is safe with several processes at once, and what a killed one left half done is not used.
@@ -122,7 +125,7 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
 
 
 def _load(
-    engine: Engine, recipe: Recipe, scale: Scale, tests: tuple[Test, ...]
+    engine: Engine, recipe: DataRecipe, scale: Scale, tests: tuple[Test, ...]
 ) -> dict[str, tuple[StatementPlan, ...]]:
     """Fill the running server's tables, age them, and settle; the plans of the tests on what is there now."""
     as_account = engine.account.command

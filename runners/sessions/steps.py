@@ -7,23 +7,16 @@ from dataclasses import dataclass
 from history.metrics import MetricRegistry
 from history.model import StatementPlan
 from runners.engines import Engine
-from runners.insertbench import (
-    efficiency,
-    explain_command,
-    parse_window,
-    prepare_command,
-    rates,
-    role_commands,
-    run_step,
-    throughput,
-)
-from runners.insertbench.figures import SLA_SHARE, Rates
-from runners.meters import Meter, foreign_noise
-from runners.meters.proc import directory_bytes
+from runners.insertbench.driver import run_step
+from runners.insertbench.figures import SLA_SHARE, Rates, efficiency, parse_window, rates, throughput
+from runners.insertbench.roles import explain_command, prepare_command, role_commands
+from runners.meters.fold import foreign_noise
+from runners.meters.proc import Meter, directory_bytes
 from runners.sessions.data import EXPLAIN_DEADLINE_S
 from runners.sessions.lanes import GB, GRACE_S, TestResult, measurements
 from runners.settings import InsertSize, Test
-from runners.sysbench import Report, parse_plans, parse_report, run_sysbench
+from runners.sysbench.driver import run_sysbench
+from runners.sysbench.output import SysbenchReport, parse_plans, parse_report
 
 #: Rows a second that even a slow disk with sync on commit takes; past that the step is stuck.
 SLOWEST_ROWS_PER_S = 50.0
@@ -56,7 +49,7 @@ class StepLane:
         found = rates(test.step, windows, clients=clients, rows=size.rows, query_s=size.query_s)
         reports = {role: parse_report(text) for role, text in done.outputs.items()}
         main = next(iter(reports))
-        first, last = done.readings[0], done.readings[-1]
+        first, last = done.meter_samples[0], done.meter_samples[-1]
         values = throughput(found) | efficiency(first, last, found)
         values["maxop"] = reports[main].latency_max_ms / MS
         values["dbgb"] = directory_bytes(engine.data) / GB
@@ -100,7 +93,7 @@ def sla_warning(step: str, found: Rates) -> str:
     )
 
 
-def samples(rows_per_commit: int, reports: dict[str, Report]) -> dict[str, tuple[float, ...]]:
+def samples(rows_per_commit: int, reports: dict[str, SysbenchReport]) -> dict[str, tuple[float, ...]]:
     """By the second, and the distribution of response times: of the measured role, and with its name of each other."""
     found: dict[str, tuple[float, ...]] = {}
     main = next(iter(reports))

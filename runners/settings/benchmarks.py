@@ -36,11 +36,11 @@ from history.model import Better
 from history.settings import Setting, find, read_toml, validate
 
 Driver = Literal["sysbench", "insert"]
-Kind = Literal["read", "write", "scan", "warm"]
-Phase = Literal["load", "warm", "pre", "write", "post", "end"]
+TestKind = Literal["read", "write", "scan", "warm"]
+TestPhase = Literal["load", "warm", "pre", "write", "post", "end"]
 
 #: Phases after which storage is settled, the field's "postwrite".
-SETTLED_PHASES: tuple[Phase, ...] = ("load", "write")
+SETTLED_PHASES: tuple[TestPhase, ...] = ("load", "write")
 
 OptionValue = int | float | str | bool
 
@@ -86,8 +86,8 @@ class Test(Setting):
     options: dict[str, OptionValue] = Field(default_factory=dict)
     sql: str
     """The statement in a line, for people; the script has the real one."""
-    phase: Phase
-    kind: Kind
+    phase: TestPhase
+    kind: TestKind
     """Which duration of the profile applies; some tests that write use the duration of reads, as published."""
     sets: tuple[str, ...] = ()
     rows_per_operation: int | None = Field(default=None, ge=1)

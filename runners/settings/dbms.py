@@ -80,14 +80,14 @@ class Needs(Span):
     reason: str
 
 
-class OptionValue(Span):
+class ConditionalValue(Span):
     """One value of an option, for the releases of the span."""
 
     value: Scalar
 
 
 #: In the file: a scalar, one conditional value, or several of them.
-OptionEntry = Scalar | OptionValue | tuple[OptionValue, ...]
+OptionEntry = Scalar | ConditionalValue | tuple[ConditionalValue, ...]
 
 
 class NamedConfig(Setting):
@@ -247,7 +247,7 @@ def _valid(entries: Mapping[str, OptionEntry], dbms: str, version: str) -> Itera
     for name, entry in entries.items():
         values = entry if isinstance(entry, tuple) else (entry,)
         for value in reversed(values):
-            if not isinstance(value, OptionValue):
+            if not isinstance(value, ConditionalValue):
                 yield name, value
                 break
             if value.holds(dbms, version):

@@ -57,7 +57,7 @@ class CountedWindow:
 
 
 @dataclass(frozen=True)
-class Report:
+class SysbenchReport:
     """One run of one test, warm-up excluded from all but `seconds`."""
 
     events: int
@@ -95,7 +95,7 @@ def parse_second(line: str) -> Second | None:
     )
 
 
-def parse_report(text: str) -> Report:
+def parse_report(text: str) -> SysbenchReport:
     """The whole output of `sysbench ... run`; WorkloadFailed when the final statistics are not there."""
     last = text.rpartition("SQL statistics:")[2]
     if last == text:
@@ -108,7 +108,7 @@ def parse_report(text: str) -> Report:
     for bucket in buckets:
         if bucket:
             merged[float(bucket["value"])] = merged.get(float(bucket["value"]), 0) + int(bucket["count"])
-    return Report(
+    return SysbenchReport(
         events=int(_pair(last, "transactions")[0]),
         queries=int(queries),
         seconds_measured=queries / rate if rate else 0.0,

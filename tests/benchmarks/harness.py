@@ -20,14 +20,14 @@ from pathlib import Path
 from history.metrics import load_metrics
 from pointdrop.paths import configs_dir, state_dir
 from runners.engines import Engine, engine_for
-from runners.meters import Meter
+from runners.meters.proc import Meter
 from runners.releases import Catalogue
-from runners.sessions.data import Recipe, prepare
+from runners.sessions.data import DataRecipe, prepare
 from runners.sessions.lanes import TimeLane
 from runners.settings import Profile, Scale, Test, load_benchmark, load_server
 from runners.settings.dbms import Sizing, load_dbms, render
-from runners.sysbench import parse_report, run_command
-from runners.sysbench.command import environment
+from runners.sysbench.command import environment, run_command
+from runners.sysbench.output import parse_report
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def main() -> int:
         rendered = render(load_dbms(options.dbms, configs_dir()), "default", options.release, sizing)
         tests = load_benchmark("sysbench", configs_dir()).select(tuple(options.tests))
         with engine_for(installed, rendered, state_dir() / "servers" / "harness", state=state_dir()) as engine:
-            data = prepare(engine, Recipe(scale, 0, 1), tests, state_dir() / "prepared", needed=0)
+            data = prepare(engine, DataRecipe(scale, 0, 1), tests, state_dir() / "prepared", needed=0)
             engine.restore(data.path)
             engine.start()
             engine.wait_ready()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
-from runners.canary import Canary, Checked, Times, differences
-from runners.canary.judging import FEWEST_READINGS, MOST_READINGS
+from runners.canary import Canary, Times
+from runners.canary.host import CanaryCheck
+from runners.canary.judging import FEWEST_READINGS, MOST_READINGS, differences
 from runners.canary.work import work
 
 USUAL = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
@@ -75,7 +76,7 @@ def test_a_host_that_differs_each_time_may_not_measure_until_cleared(tmp_path: P
     assert "CPU: 150.0 ms, usually 100.0 (+50 %)" in str(found) and "pointdrop doctor --clear" in str(found)
     assert len(host.usual()) == FEWEST_READINGS, "a sick host does not become the usual"
     again = Canary(tmp_path, read=reader([USUAL]), pause_s=0).check("before", "8")
-    assert again == Checked((), found), "it stays out, however well it does now"
+    assert again == CanaryCheck((), found), "it stays out, however well it does now"
     assert host.clear() and host.quarantine() is None and host.usual() == []
     assert not host.clear()
 
@@ -115,7 +116,7 @@ def test_nothing_is_learnt_while_somebody_else_measures(tmp_path: Path) -> None:
     canary(tmp_path)
     host = Canary(tmp_path, lock=tmp_path / "lock", read=reader([slow] * 3), pause_s=0)
     with FileLock(tmp_path / "lock"):
-        assert host.check("before", "7") == Checked()
+        assert host.check("before", "7") == CanaryCheck()
     assert host.check("before", "7").quarantine is not None
 
 

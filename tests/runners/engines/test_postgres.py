@@ -254,15 +254,15 @@ def test_a_sandboxed_server_that_fills_the_disk_is_killed(
 ) -> None:
     """Whatever it runs, initdb or the server; one outside a sandbox is our own, and is left alone."""
     monkeypatch.setattr("runners.bounds.LOOK_S", 0.02)
-    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("runners.engines.server_process.LEAST_FREE_BYTES", 1 << 60)
     with pytest.raises(ServerDied, match=r"initdb failed .*GiB are free on the disk"):
         make(postgres, sandbox=True).initialise()
     own = started(make(postgres))
     assert own.query("SELECT 1") == [(1,)] and own.stop() == ()
-    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1)
+    monkeypatch.setattr("runners.engines.server_process.LEAST_FREE_BYTES", 1)
     engine = make(postgres, sandbox=True)
     engine.initialise()
-    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("runners.engines.server_process.LEAST_FREE_BYTES", 1 << 60)
     with pytest.raises(ServerDied, match=r"its disk: less than .* GiB are free on the disk"):
         engine.start()
         engine.wait_ready()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.engines import Engine, Installed
-from runners.sessions.data import Recipe, prepare
+from runners.sessions.data import DataRecipe, prepare
 from runners.settings import load_profile
 from runners.settings.dbms import RenderedOptions
 
@@ -52,7 +52,7 @@ def test_data_prepared_twice_has_the_same_pages(
 ) -> None:
     profile = load_profile("instructions", CONFIGS)
     installed = release(dbms, line, source)
-    recipe = Recipe(profile.scale, profile.age_updates, 1)
+    recipe = DataRecipe(profile.scale, profile.age_updates, 1)
     found = []
     for turn in ("once", "again"):
         with make(installed, rendered(installed, "default", "instructions")) as engine:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from runners.errors import WorkloadFailed
 from runners.insertbench.figures import Rates, Window, efficiency, parse_window, rates, throughput
-from runners.meters import Cpu, Disk, Reading
+from runners.meters.sample import Cpu, Disk, MeterSample
 from runners.sessions.steps import samples, sla_warning
 from runners.settings import Step
-from runners.sysbench import parse_report
+from runners.sysbench.output import parse_report
 
 QUERY = Step(does="range", rows_per_commit=50, rate=1000)
-FIRST = Reading(
+FIRST = MeterSample(
     at_s=100.0,
     cpu=Cpu(busy_s=10.0, idle_s=10.0, steal_s=0.0),
     context_switches=1_000,

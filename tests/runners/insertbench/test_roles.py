@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from history.errors import BadSettings
 from history.model import Release
 from runners.engines import Connection
-from runners.insertbench import LUA, role_commands
-from runners.insertbench.roles import commits, roles_of
+from runners.insertbench.roles import LUA, commits, role_commands, roles_of
 from runners.sessions import plan_session
 from runners.settings import Benchmark, InsertSize, Profile, Step, load_benchmark, load_profile, load_server
 from runners.settings.sizes import size_of
@@ -37,7 +36,7 @@ def test_the_steps_are_the_published_ones_in_their_order(benchmark: Benchmark) -
 
 
 def test_storage_is_settled_once_after_the_last_step_that_only_writes(benchmark: Benchmark) -> None:
-    from runners.settings import settled_parts
+    from runners.settings.benchmarks import settled_parts
 
     assert [part[-1].name for part in settled_parts(benchmark.tests)] == ["l.i2", "qp1000"]
 

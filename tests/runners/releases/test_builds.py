@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from runners.engines import server_account
-from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, SourceUnavailable, UnknownRelease
+from runners.releases import Catalogue, Installed, UnknownRelease
 from runners.releases.archives import remove_tree
-from runners.releases.builds import Builder, Recipe, load_recipe, steps
+from runners.releases.builds import Builder, BuildRecipe, load_recipe, steps
+from runners.releases.errors import BuildFailed, InvalidManifest, SourceUnavailable
 from tests.runners.releases.vendorsite import Site
 
 PROGRAM = '#include <stdio.h>\nint main(void) { puts("postgres (PostgreSQL) 17.2"); return 0; }\n'
@@ -246,7 +247,7 @@ def test_a_sandboxed_build_leaves_no_link_that_leads_out(state: Path, how: str) 
     (tree / "leave.sh").write_text(f"set -e\nout={out}\n{LEADING_OUT[how]}\n")
     script = (tree / "configure").read_text()
     (tree / "configure").write_text(script.replace("\nEND\n", "\n\tsh $d/leave.sh \\$(DESTDIR)$p\nEND\n"))
-    builder = Builder(Recipe(system="configure"), state, sandbox=True)
+    builder = Builder(BuildRecipe(system="configure"), state, sandbox=True)
     with pytest.raises(BuildFailed, match="leads out"):
         builder.build(tree, state / "work" / "into", Path("/opt/some/x"))
     assert [(path.stat().st_uid, path.stat().st_mode) for path in (out, out / "secret")] == before
@@ -258,7 +259,7 @@ def test_links_of_a_sandboxed_build_to_its_own_files_stay(state: Path) -> None:
     script = (tree / "configure").read_text()
     (tree / "configure").write_text(script.replace("\nEND\n", "\n\tsh $d/leave.sh \\$(DESTDIR)$p\nEND\n"))
     into = state / "work" / "into"
-    Builder(Recipe(system="configure"), state, sandbox=True).build(tree, into, Path("/opt/some/x"))
+    Builder(BuildRecipe(system="configure"), state, sandbox=True).build(tree, into, Path("/opt/some/x"))
     assert (into / "bin" / "long").readlink() == Path("/opt/some/x/bin/short")
 
 
@@ -300,12 +301,12 @@ def test_every_committed_recipe_can_be_used(configs: Path) -> None:
 
 def test_the_commands_of_a_build_install_below_the_stage_for_the_prefix() -> None:
     paths = {name: Path("/w") / name for name in ("source", "work", "stage")}
-    recipe = Recipe(system="cmake", arguments=("-G", "Ninja"))
+    recipe = BuildRecipe(system="cmake", arguments=("-G", "Ninja"))
     made = steps(recipe, prefix=Path("/p"), jobs=3, ccache=True, **paths)
     assert made[0][0][:6] == ["cmake", "-S", "/w/source", "-B", "/w/work", "-DCMAKE_INSTALL_PREFIX=/p"]
     assert "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache" in made[0][0] and made[0][0][-2:] == ["-G", "Ninja"]
     assert made[1][0][-2:] == ["--parallel", "3"]
-    meson = steps(Recipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
+    meson = steps(BuildRecipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
     assert "--destdir=/w/stage" in meson[-1][0]
 
 
@@ -339,7 +340,7 @@ def test_a_sandboxed_build_takes_from_ccache_and_adds_nothing(state: Path, how: 
         script = script.replace("$CC -o postgres $d/server.c", "$CC -c $d/server.c && gcc -o postgres server.o")
         script = script.replace("\tinstall -D", "\tinstall -D ccache.log \\$(DESTDIR)$p/ccache.log\n\tinstall -D")
         (tree / "configure").write_text(script)
-        recipe = Recipe(system="configure", environment={"CCACHE_LOGFILE": "ccache.log"})
+        recipe = BuildRecipe(system="configure", environment={"CCACHE_LOGFILE": "ccache.log"})
         Builder(recipe, root, sandbox=sandbox, jobs=1).build(tree, work / "into", Path("/opt") / name)
         log = (work / "into" / "ccache.log").read_text()
         return re.findall(r"Result: (direct_cache_\w+)", log)[0]
@@ -359,7 +360,9 @@ def test_a_cache_that_builds_cannot_reach_is_told_before_anything_is_built(state
     (state / "ccache").symlink_to(closed / "cache")
     tree = source_tree(state / "work" / "source", "configure")
     with pytest.raises(BuildFailed, match=f"may not enter {closed}"):
-        Builder(Recipe(system="configure"), state, sandbox=True).build(tree, state / "work" / "into", Path("/opt/x"))
+        Builder(BuildRecipe(system="configure"), state, sandbox=True).build(
+            tree, state / "work" / "into", Path("/opt/x")
+        )
 
 
 def test_a_build_that_eats_the_disk_is_stopped(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,4 +370,6 @@ def test_a_build_that_eats_the_disk_is_stopped(state: Path, monkeypatch: pytest.
     monkeypatch.setattr("runners.bounds.LOOK_S", 0.1)
     tree = source_tree(state / "work" / "source", "configure", "sleep 600")
     with pytest.raises(BuildFailed, match=r"the build was stopped: less than .* GiB are free"):
-        Builder(Recipe(system="configure"), state, sandbox=True).build(tree, state / "work" / "into", Path("/opt/x"))
+        Builder(BuildRecipe(system="configure"), state, sandbox=True).build(
+            tree, state / "work" / "into", Path("/opt/x")
+        )

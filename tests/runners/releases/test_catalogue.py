@@ -12,17 +12,8 @@ from typing import Any
 
 import pytest
 
-from runners.releases import (
-    Catalogue,
-    DigestMismatch,
-    NotRunnable,
-    SourceUnavailable,
-    UnknownRelease,
-    Unverifiable,
-    commit_pins,
-    pins_for,
-    verify,
-)
+from runners.releases import Catalogue, UnknownRelease, commit_pins, pins_for, verify
+from runners.releases.errors import DigestMismatch, NotRunnable, SourceUnavailable, Unverifiable
 from tests.runners.releases.vendorsite import Site
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.releases import SourceUnavailable
+from runners.releases.errors import SourceUnavailable
 from runners.releases.forks import merge_base
 
 

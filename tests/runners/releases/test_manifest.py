@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.versions import line_of, version_key
-from runners.releases import InvalidManifest, Pin
+from runners.releases import Pin
+from runners.releases.errors import InvalidManifest
 from runners.releases.manifest import add_pins, load_manifest, manifest_path, patch_text
 from runners.releases.sources import read_versions
 

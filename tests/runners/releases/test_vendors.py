@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from runners.releases import DigestMismatch, SourceUnavailable, Unverifiable
+from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.sources import KeyEra, Offer, TarballSettings
 from runners.releases.tarball import TarballSource
 from runners.releases.vendors import checksum_beside, choose, mysql_files, mysql_versions

@@ -89,7 +89,7 @@ def test_data_of_a_server_that_did_not_stop_cleanly_is_not_kept(
     monkeypatch.setattr(data, "prepared_key", lambda engine, recipe: "key")
     monkeypatch.setattr(Stopping, "__abstractmethods__", frozenset())
     engine = Stopping(warnings)  # type: ignore[abstract] # which it no longer is
-    recipe = data.Recipe(None)
+    recipe = data.DataRecipe(None)
     if not warnings:
         assert not data.prepare(engine, recipe, (), tmp_path, needed=0).reused
         assert data.prepare(engine, recipe, (), tmp_path, needed=0).reused

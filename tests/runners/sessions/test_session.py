@@ -14,8 +14,9 @@ from history.model import Block, Fingerprint, Run, Session
 from runners.engines import EngineError
 from runners.errors import HostBusy, HostChanged, OutOfSpace
 from runners.releases import Catalogue
-from runners.sessions import BlockStarted, Event, Outcome, SessionPlan, TestDone, run_session
+from runners.sessions import Event, Outcome, SessionPlan, run_session
 from runners.sessions.data import check_space
+from runners.sessions.events import BlockStarted, TestDone
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 MakePlan = Callable[..., SessionPlan]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runners.engines import Connection
 from runners.settings import Scale, load_benchmark
-from runners.sysbench import count_command, prepare_command, run_command
+from runners.sysbench.command import count_command, prepare_command, run_command
 from runners.sysbench.scripts import SCRIPTS, scripts_digest
 
 CATALOGUE = load_benchmark("sysbench", Path(__file__).parents[3] / "configs")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import WorkloadFailed
-from runners.sysbench import parse_plans, parse_report
-from runners.sysbench.output import failure, parse_second, plan_digest
+from runners.sysbench.output import failure, parse_plans, parse_report, parse_second, plan_digest
 
 GOLDEN = Path(__file__).parent / "golden"
 WITH_CHECKPOINT = (GOLDEN / "read-only-with-checkpoint.txt").read_text()

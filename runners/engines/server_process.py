@@ -35,7 +35,7 @@ class NotReady(Exception):
     """The server runs but does not answer yet."""
 
 
-class Server:
+class ServerProcess:
     """A server in `directory`, run as `account`, recorded below `state`."""
 
     def __init__(self, name: str, directory: Path, account: Account, state: Path, death_signal: str) -> None:

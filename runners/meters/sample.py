@@ -40,7 +40,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Reading:
+class MeterSample:
     """All counters at one moment; what this host does not tell is None."""
 
     at_s: float
