@@ -101,7 +101,7 @@ def scope_command(uid: int, memory_bytes: int) -> list[str]:
     """
     limits = [f"MemoryMax={int(MEMORY_SHARE * memory_bytes)}", "MemorySwapMax=0", f"TasksMax={SERVER.processes}"]
     run = ["systemd-run"] if uid == 0 else ["env", f"XDG_RUNTIME_DIR=/run/user/{uid}", "systemd-run", "--user"]
-    return [*run, "--scope", "--quiet", "--collect", *(f for one in limits for f in ("-p", one)), "--"]
+    return [*run, "--scope", "--quiet", "--collect", *(f for limit in limits for f in ("-p", limit)), "--"]
 
 
 @functools.cache
@@ -129,7 +129,7 @@ class DiskWatch:
 
     def __init__(self, place: Path, least_free: int, end: Callable[[], object]) -> None:
         self.place = place
-        self.said = ""
+        self.message = ""
         """Why it was ended, or what went wrong at that or at looking; empty while there was nothing to do."""
         self._least_free = least_free
         self._end = end
@@ -152,16 +152,16 @@ class DiskWatch:
             about = f"the disk of {self.place} cannot be watched"
             try:
                 if shutil.disk_usage(self.place).free < self._least_free:
-                    self.said = about = too_full(self.place, self._least_free)
+                    self.message = about = disk_full_message(self.place, self._least_free)
                     self._end()
             except FileNotFoundError:
                 pass  # the place is not there yet, or no longer
             except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
-                self.said = f"{about}; {error}"
+                self.message = f"{about}; {error}"
             self._over.wait(LOOK_S)
 
 
-def too_full(place: Path, least_free: int) -> str:
+def disk_full_message(place: Path, least_free: int) -> str:
     """Why something was ended."""
     return f"less than {least_free / GIB:.0f} GiB are free on the disk of {place}"
 
@@ -188,7 +188,7 @@ def run_within(
                 return process.wait(LOOK_S)
             except subprocess.TimeoutExpired:
                 if shutil.disk_usage(cwd).free < least_free:
-                    raise DiskFull(too_full(cwd, least_free)) from None
+                    raise DiskFull(disk_full_message(cwd, least_free)) from None
                 if time.monotonic() > ends:
                     raise
     except BaseException:

@@ -4,6 +4,6 @@
 """
 
 from runners.doctor.checks import Check, examine
-from runners.doctor.probe import Facts, probe
+from runners.doctor.facts import Facts, probe
 
 __all__ = ["Check", "Facts", "examine", "probe"]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from runners.doctor.probe import Facts
+from runners.doctor.facts import Facts
 
 Status = Literal["ok", "warn", "fail", "unknown"]
 
@@ -43,10 +43,10 @@ class Check:
 _Judge = Callable[[Facts], tuple[Status, str]]
 
 
-def _is(value: object, good: bool | None, found: str | None = None, *, bad: Status = "warn") -> tuple[Status, str]:
+def _is(value: object, good: bool | None, text: str | None = None, *, bad: Status = "warn") -> tuple[Status, str]:
     if value is None or good is None:
         return "unknown", "this machine does not tell"
-    return ("ok" if good else bad), found if found is not None else str(value)
+    return ("ok" if good else bad), text if text is not None else str(value)
 
 
 def _share(value: float | None, limit: float) -> tuple[Status, str]:

@@ -83,7 +83,7 @@ class Engine(ABC):
         if sandbox:
             self.server.confine = self._sandboxed
             self.server.scope = scope()
-            self.server.spares_the_disk = True
+            self.server.watches_disk = True
 
     # --- what differs from DBMS to DBMS ---------------------------------------------------------------------
 
@@ -117,12 +117,12 @@ class Engine(ABC):
         """Raise NotReady while the server does not answer."""
 
     @contextmanager
-    def old_versions_kept(self) -> Iterator[None]:
+    def purge_paused(self) -> Iterator[None]:
         """While this lasts no background work removes old row versions: what it does meanwhile follows wall time, and
         where it merges pages the next statements split them again. Nothing to do where a config turns such work off."""
         yield
 
-    def leave_nothing_undone(self) -> None:
+    def drain_background_work(self) -> None:
         """Let the next clean stop do all that background work has put off: a server on a copy of the data begins with
         none. Takes long on large data. Nothing to do where settling leaves none."""
         return
@@ -141,11 +141,11 @@ class Engine(ABC):
         ServerDied, ServerTimeout (both with the end of the log), WrongVersion, UnknownOption, ConfigNotRunnable.
         """
         self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
-        wanted, found = self.installed.release.version, self.version()
-        if not same_version(wanted, found):
+        wanted, reported = self.installed.release.version, self.version()
+        if not same_version(wanted, reported):
             self.kill()
             raise WrongVersion(
-                f"{self.installed.prefix} holds {self.installed.release.dbms} {found}, not {wanted}: "
+                f"{self.installed.prefix} holds {self.installed.release.dbms} {reported}, not {wanted}: "
                 "the release manifest names the wrong archive"
             )
 
@@ -218,10 +218,10 @@ class Engine(ABC):
         self.stop() if kind is None else self.kill()
 
 
-def same_version(wanted: str, found: str) -> bool:
+def same_version(wanted: str, reported: str) -> bool:
     """Whether the numbers agree; 17 is 17.0, and a build's own suffix does not matter.
 
     >>> same_version("10.11.19", "10.11.19"), same_version("17.0", "17"), same_version("17.2", "17.20")
     (True, True, False)
     """
-    return release_numbers("", wanted) == release_numbers("", found)
+    return release_numbers("", wanted) == release_numbers("", reported)

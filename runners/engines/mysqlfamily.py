@@ -15,8 +15,8 @@ import pymysql
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
 from runners.engines.errors import EngineError, ServerDied
 from runners.engines.libraries import link_libraries, renamed_libraries
+from runners.engines.mirrors import reachable_directory
 from runners.engines.server_process import NotReady
-from runners.engines.workplace import reachable_directory
 from runners.settings.dbms import ConfigNotRunnable, UnknownOption, release_numbers
 
 USER = "root"
@@ -86,15 +86,15 @@ class MySQLFamily(Engine):
     def _scripts(self, names: Iterable[tuple[str, ...]], optional: bool = False) -> list[Path]:
         """For each tuple of names the first script that the release has; EngineError when it has none and must."""
         folders = [path.parent for path in sorted(self.installed.prefix.glob("**/fill_help_tables.sql"))]
-        found = []
+        scripts = []
         for alternatives in names:
             paths = (folder / name for name in alternatives for folder in folders)
             path = next((path for path in paths if path.exists()), None)
             if path is not None:
-                found.append(path)
+                scripts.append(path)
             elif not optional:
                 raise EngineError(f"{self.installed.release.name} has no {' or '.join(alternatives)}")
-        return found
+        return scripts
 
     # --- the server -----------------------------------------------------------------------------------------
 
@@ -128,9 +128,9 @@ class MySQLFamily(Engine):
             ("**/charsets/Index.xml", "--character-sets-dir", 1),
             ("**/plugin/*.so", "--plugin-dir", 1),
         ):
-            found = next(iter(sorted(prefix.glob(pattern))), None)
-            if found is not None:
-                places.append(f"{option}={found.parents[up - 1]}")
+            file = next(iter(sorted(prefix.glob(pattern))), None)
+            if file is not None:
+                places.append(f"{option}={file.parents[up - 1]}")
         return places
 
     def _environment(self) -> dict[str, str]:
@@ -187,7 +187,7 @@ class MySQLFamily(Engine):
             raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
 
     @contextmanager
-    def old_versions_kept(self) -> Iterator[None]:
+    def purge_paused(self) -> Iterator[None]:
         """An open snapshot holds purge back."""
         begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
         with ExitStack() as stack:
@@ -198,7 +198,7 @@ class MySQLFamily(Engine):
                 raise EngineError(f"{self.installed.release.name}: {begin}: {error}") from error
             yield
 
-    def leave_nothing_undone(self) -> None:
+    def drain_background_work(self) -> None:
         """A slow shutdown purges to the end, where settling stops at a history that no longer shrinks."""
         self.query("SET GLOBAL innodb_fast_shutdown = 0")
 

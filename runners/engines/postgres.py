@@ -115,12 +115,12 @@ class Postgres(Engine):
             raise NotReady from error
 
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        here = self.connection
+        connection = self.connection
         return psycopg.connect(
-            host=str(here.socket),
-            port=here.port,
-            user=here.user,
-            dbname=here.database,
+            host=str(connection.socket),
+            port=connection.port,
+            user=connection.user,
+            dbname=connection.database,
             autocommit=True,
             connect_timeout=CONNECT_DEADLINE_S * (10 if self.under_valgrind else 1),
             # libpq takes what is not given from PGOPTIONS, PGHOSTADDR and their like.

@@ -10,10 +10,10 @@ from runners.engines.account import server_account
 from runners.engines.base import Engine
 from runners.engines.errors import EngineError
 from runners.engines.mariadb import MariaDB
+from runners.engines.mirrors import reachable_directory, reachable_release
 from runners.engines.myrocks import MyRocksInMariaDB, MyRocksInMySQL
 from runners.engines.mysql import MySQL
 from runners.engines.postgres import Postgres
-from runners.engines.workplace import reachable_directory, reachable_release
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
@@ -50,7 +50,7 @@ def engine_for(
 
     `directory` becomes the server's own (data, log, option file); it and everything in it belong to the account servers
     run as. The server is recorded below `state` (default: the directory's parent), where `stop_leftovers(state)` finds
-    it. Where the account cannot get to `directory` or to the release, stand-ins elsewhere are used (see `workplace`):
+    it. Where the account cannot get to `directory` or to the release, stand-ins elsewhere are used (see `mirrors`):
     take the engine's own `directory` afterwards. `valgrind` is a command line to put in front of the server; `sandbox`
     runs everything of the release inside bubblewrap.
 

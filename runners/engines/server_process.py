@@ -20,8 +20,8 @@ from runners.bounds import LEAST_FREE_BYTES, DiskWatch
 from runners.engines.account import Account
 from runners.engines.errors import ServerDied, ServerTimeout
 from runners.engines.leftovers import kill_server
-from runners.engines.records import MARKER, ProcessId, ServerRecord, mapped_shared_files
 from runners.engines.sandbox import SANDBOX
+from runners.engines.server_records import MARKER, ProcessId, ServerRecord, mapped_shared_files
 from runners.host import shared_tmp
 
 POLL_S = 0.02
@@ -53,7 +53,7 @@ class ServerProcess:
         """Puts a sandbox around a command line, where one is wanted."""
         self.scope: Sequence[str] = ()
         """Stands before a command line whose memory is bounded."""
-        self.spares_the_disk = False
+        self.watches_disk = False
         """Whether it is killed when it leaves too little of its disk."""
         self._watch: DiskWatch | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -85,7 +85,7 @@ class ServerProcess:
             watch.stop()
         output = done.stdout.decode(errors="replace")
         if done.returncode:
-            why = ", ".join(filter(None, (str(done.returncode), watch.said)))
+            why = ", ".join(filter(None, (str(done.returncode), watch.message)))
             raise ServerDied(f"{self.name}: {Path(argv[0]).name} failed ({why}):\n{_tail(output)}")
         return output
 
@@ -207,16 +207,16 @@ class ServerProcess:
     def log_tail(self) -> str:
         """The last lines the server logged, and what the watch of its disk has to say."""
         try:
-            with open(self.log, "rb", opener=no_link) as file:
+            with open(self.log, "rb", opener=open_no_follow) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - LOG_TAIL_BYTES))
                 logged = file.read(LOG_TAIL_BYTES).decode(errors="replace")
         except OSError:
             logged = ""
-        said = f"\nits disk: {self._watch.said}" if self._watch and self._watch.said else ""
+        said = f"\nits disk: {self._watch.message}" if self._watch and self._watch.message else ""
         return f"{_tail(logged)}{said}"
 
     def _disk_watch(self) -> DiskWatch:
-        least = LEAST_FREE_BYTES if self.spares_the_disk else 0
+        least = LEAST_FREE_BYTES if self.watches_disk else 0
         return DiskWatch(self.directory, least, lambda: kill_server(self.record))
 
     def _running(self) -> subprocess.Popen[bytes] | None:
@@ -250,6 +250,6 @@ def _tail(text: str) -> str:
     return "\n".join(text.splitlines()[-LOG_TAIL_LINES:]) or "(nothing was logged)"
 
 
-def no_link(path: str, flags: int) -> int:
+def open_no_follow(path: str, flags: int) -> int:
     """Opens a file, but not what a server put there to be shown a file that it may not read."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

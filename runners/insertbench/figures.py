@@ -40,13 +40,13 @@ class Window:
 
 def parse_window(text: str, clients: int) -> Window:
     """The `end:` lines of a role's output; WorkloadFailed unless every client has one."""
-    found = [(int(n), float(begin), float(end)) for _, n, begin, end in _END.findall(text)]
-    if len(found) != clients:
-        raise WorkloadFailed(f"{len(found)} of {clients} clients came to their end")
+    ends = [(int(n), float(begin), float(end)) for _, n, begin, end in _END.findall(text)]
+    if len(ends) != clients:
+        raise WorkloadFailed(f"{len(ends)} of {clients} clients came to their end")
     return Window(
-        transactions=sum(n for n, _, _ in found),
-        begin_s=min(begin for _, begin, _ in found),
-        end_s=max(end for _, _, end in found),
+        transactions=sum(n for n, _, _ in ends),
+        begin_s=min(begin for _, begin, _ in ends),
+        end_s=max(end for _, _, end in ends),
     )
 
 
@@ -70,7 +70,7 @@ class Rates:
         return self.promised_per_s is not None and self.inserted_per_s < SLA_SHARE * self.promised_per_s
 
 
-def rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, query_s: int) -> Rates:
+def measured_rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, query_s: int) -> Rates:
     """Throughput from the windows of the roles by name. `rows` are those of each client's table.
 
     Inserts behind queries count against the step's whole time, or longer if they took longer. WorkloadFailed when
@@ -94,22 +94,22 @@ def rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, qu
     )
 
 
-def throughput(found: Rates) -> dict[str, float]:
+def throughput(rates: Rates) -> dict[str, float]:
     """Rows of the history: a void step has its insert rates, and no query rate that anyone could compare."""
-    if found.promised_per_s is None:
-        return {found.metric: found.value}
-    behind = {"ips": found.inserted_per_s, "target_ips": found.promised_per_s}
-    return behind if found.void else {found.metric: found.value, **behind}
+    if rates.promised_per_s is None:
+        return {rates.metric: rates.value}
+    behind = {"ips": rates.inserted_per_s, "target_ips": rates.promised_per_s}
+    return behind if rates.void else {rates.metric: rates.value, **behind}
 
 
-def efficiency(first: MeterSample, last: MeterSample, found: Rates) -> dict[str, float]:
+def efficiency(first: MeterSample, last: MeterSample, rates: Rates) -> dict[str, float]:
     """Costs by metric; a meter that this host does not have gives none, and a void step has none an operation."""
     seconds = last.at_s - first.at_s
     if seconds <= 0:
         return {}
     costs: dict[str, float] = {}
-    done = 0.0 if found.void else found.value * seconds
-    written = (found.inserted_per_s or found.value) * seconds
+    done = 0.0 if rates.void else rates.value * seconds
+    written = (rates.inserted_per_s or rates.value) * seconds
 
     def per(name: str, amount: float, operations: float) -> None:
         if operations > 0:
@@ -131,7 +131,7 @@ def efficiency(first: MeterSample, last: MeterSample, found: Rates) -> dict[str,
     if first.disk and last.disk:
         per("rpq", last.disk.reads - first.disk.reads, done)
         per("rkbpq", (last.disk.read_bytes - first.disk.read_bytes) / KB, done)
-        if not found.void:
+        if not rates.void:
             per("wpi", last.disk.writes - first.disk.writes, written)
             per("wkbpi", (last.disk.written_bytes - first.disk.written_bytes) / KB, written)
     if last.rss_bytes is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from runners.engines import Connection
 from runners.settings import InsertSize, Step, Test
 from runners.settings.benchmarks import OptionValue
-from runners.sysbench.command import command, seeded
+from runners.sysbench.commands import command, seeded
 
 LUA = Path(__file__).parent / "lua"
 """The scripts of the roles."""

@@ -7,7 +7,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from runners.engines.server_process import no_link
+from runners.engines.server_process import open_no_follow
 from runners.errors import CountingFailed
 from runners.instructions.callgrind import CallgrindProfile, parse_profile
 
@@ -78,7 +78,7 @@ class Callgrind:
 def _read(path: Path) -> str:
     """A dump; CountingFailed when the server has put something else there, which would never end or be another's."""
     try:
-        with open(path, errors="replace", opener=no_link) as file:
+        with open(path, errors="replace", opener=open_no_follow) as file:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_DUMP_BYTES:
                 return file.read()

@@ -34,7 +34,7 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
     >>> fingerprint_of(Facts(cpus=2, turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
     {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'virtualization': 'none', 'workload': 'de225b3a2237fb82'}
     """
-    known: dict[str, str | None] = {
+    named: dict[str, str | None] = {
         "cpu_model": facts.cpu_model,
         "cores": _number(facts.cpus),
         "smt": facts.smt,
@@ -52,7 +52,7 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
         "workload": workload_digest(workload),
         **host,
     }
-    return Fingerprint(facts={name: text for name, text in sorted(known.items()) if text})
+    return Fingerprint(facts={name: text for name, text in sorted(named.items()) if text})
 
 
 def workload_digest(workload: Mapping[str, Any]) -> str:
@@ -77,8 +77,8 @@ def _os_name(root: Path) -> str | None:
         text = (root / "etc/os-release").read_text()
     except OSError:
         return None
-    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', text, re.MULTILINE)
-    return found[1] if found else None
+    name = re.search(r'^PRETTY_NAME="?([^"\n]*)', text, re.MULTILINE)
+    return name[1] if name else None
 
 
 def _storage(state: Path) -> str | None:

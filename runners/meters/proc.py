@@ -91,12 +91,12 @@ def cpu_clock_s(pid: int) -> float | None:
 
 def process_tree(pid: int) -> list[int]:
     """The process and its descendants, itself first; the kernel lists children by thread."""
-    found, position = [pid], 0
-    while position < len(found):
-        for task in _tasks(found[position]):
-            found += [int(child) for child in (_text(task / "children") or "").split()]
+    pids, position = [pid], 0
+    while position < len(pids):
+        for task in _tasks(pids[position]):
+            pids += [int(child) for child in (_text(task / "children") or "").split()]
         position += 1
-    return found
+    return pids
 
 
 def _tasks(pid: int) -> list[Path]:

@@ -57,17 +57,17 @@ class MeterSample:
 
 def parse_cpu(stat: str, *, ticks_per_s: int) -> Cpu | None:
     """The first line of /proc/stat; None when it is not there."""
-    found = re.match(r"cpu((?:\s+\d+){8})", stat)
-    if found is None:
+    ticks = re.match(r"cpu((?:\s+\d+){8})", stat)
+    if ticks is None:
         return None
-    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) / ticks_per_s for field in found[1].split())
+    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) / ticks_per_s for field in ticks[1].split())
     return Cpu(busy_s=user + nice + system + irq + softirq, idle_s=idle + iowait, steal_s=steal)
 
 
 def parse_context_switches(stat: str) -> int | None:
     """`ctxt` of /proc/stat."""
-    found = re.search(r"^ctxt (\d+)$", stat, re.MULTILINE)
-    return int(found[1]) if found else None
+    switches = re.search(r"^ctxt (\d+)$", stat, re.MULTILINE)
+    return int(switches[1]) if switches else None
 
 
 def parse_disk(diskstats: str, device: str) -> Disk | None:

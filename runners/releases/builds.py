@@ -93,8 +93,8 @@ def steps(
 def compiler() -> str:
     """What compiles, in a line: part of what a build is made of."""
     for name in ("gcc", "cc", "clang"):
-        if found := shutil.which(name):
-            done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=30)
+        if path := shutil.which(name):
+            done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=30)
             return done.stdout.splitlines()[0] if done.stdout else name
     return "none"
 
@@ -117,7 +117,7 @@ class Builder:
         self._jobs = jobs or os.cpu_count() or 1
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         """Everything that a build depends on besides its source."""
         patch = hashlib.sha256(self._patch.read_bytes()).hexdigest() if self._patch else ""
         return f"\n{self.recipe.model_dump_json()}\n{compiler()}\n{patch}"

@@ -45,10 +45,10 @@ def parse_size(text: str) -> int:
     >>> parse_size("10GiB"), parse_size("1.5 M"), parse_size("0")
     (10737418240, 1572864, 0)
     """
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
         raise BadSize(f"{text!r} is no size; write a number and KiB, MiB, GiB or TiB, such as 10GiB")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class Cache:
 
     def adopt(self, path: Path, sha256: str) -> Path:
         """Move a file of known digest in; atomic, and harmless when it is there already."""
-        kept = self._blob_path(sha256)
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        blob = self._blob_path(sha256)
+        blob.parent.mkdir(parents=True, exist_ok=True)
         os.utime(path)  # some clients leave it the time its vendor made it
         path.chmod(0o444)
-        path.replace(kept)
-        return kept
+        path.replace(blob)
+        return blob
 
     # --- prefixes ---
 
@@ -257,10 +257,10 @@ def _give_back(leases: dict[str, int]) -> None:
 
 def _running_programs() -> set[Path]:
     """Executables of all processes that may be seen."""
-    found = set()
+    programs = set()
     for process in psutil.process_iter():
         try:
-            found.add(Path(process.exe()))
+            programs.add(Path(process.exe()))
         except (psutil.Error, OSError):
             continue
-    return found
+    return programs

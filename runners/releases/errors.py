@@ -44,10 +44,10 @@ class DigestMismatch(ReleaseError):
 
     exit_code = 2
 
-    def __init__(self, what: str, pinned: str, found: str) -> None:
-        self.pinned, self.found = pinned, found
+    def __init__(self, what: str, pinned: str, actual: str) -> None:
+        self.pinned, self.found = pinned, actual
         super().__init__(
-            f"{what}: the digest differs from the pin\n  pinned {pinned}\n  found  {found}\n"
+            f"{what}: the digest differs from the pin\n  pinned {pinned}\n  found  {actual}\n"
             "Nothing was used. If the vendor replaced the file on purpose, remove the pin and run "
             "`pointdrop releases add` again; otherwise somebody is serving other bytes."
         )

@@ -33,8 +33,8 @@ class GitSource:
         self._builder = builder
 
     @property
-    def how(self) -> str:
-        return self._builder.how
+    def unpack_key(self) -> str:
+        return self._builder.unpack_key
 
     def _git(self, *arguments: str, mirror: Path | None = None, what: str) -> str:
         # Nothing asks for a password, nothing runs a hook, and no address can name a program.

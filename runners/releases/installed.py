@@ -59,10 +59,10 @@ class Installed:
 
     def program(self, *names: str) -> Path:
         """As `find`, but ReleaseError when the release has none of them."""
-        found = self.find(*names)
-        if found is None:
+        program = self.find(*names)
+        if program is None:
             raise ReleaseError(f"{self.release.name} from {self.release.build} has no {' or '.join(names)}")
-        return found
+        return program
 
     def command(self, name: str, *arguments: str) -> list[str]:
         """The argument vector that starts program `name` of this release, through its own loader where it needs one."""

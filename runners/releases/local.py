@@ -23,6 +23,7 @@ from runners.releases.sources import Download, LocalSettings, Offer, Part, part_
 #: Programs that say which version a prefix holds.
 SERVERS = ("postgres", "mariadbd", "mysqld")
 VERSION_SECONDS = 60
+_VERSION = re.compile(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)")
 PLAIN = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 #: 1980-01-01, seconds since 1970: the time of change of every packed file. To `make`, files of one age are up to date.
 ONE_TIME = 315_532_800
@@ -44,8 +45,8 @@ def installed_version(prefix: Path, sandbox: bool = False) -> str:
                     done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
                 except (OSError, subprocess.TimeoutExpired) as error:
                     raise SourceUnavailable(f"{program} does not start: {error}") from error
-                if found := re.search(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)", done.stdout.partition(" ")[2]):
-                    return found[0]
+                if match := _VERSION.search(done.stdout.partition(" ")[2]):
+                    return match[0]
                 raise SourceUnavailable(f"{program} does not say its version: {(done.stdout + done.stderr)[:200]}")
     raise SourceUnavailable(f"{prefix} holds none of {', '.join(SERVERS)}; a prefix has them in bin or sbin")
 
@@ -57,7 +58,7 @@ class LocalSource:
         self._settings = settings
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return "local"
 
     def offers(self) -> list[Offer]:
@@ -82,8 +83,8 @@ class TreeSource:
         self._builder = builder
 
     @property
-    def how(self) -> str:
-        return self._builder.how
+    def unpack_key(self) -> str:
+        return self._builder.unpack_key
 
     def offers(self) -> list[Offer]:
         return [Offer("", str(self._folder))]

@@ -42,7 +42,7 @@ class MavenSource:
             run_client(command, f"{self._settings.artifact} {coordinates}", package="maven")
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return self._settings.model_dump_json(include={"kind", "inner", "subtree"})
 
     def offers(self) -> list[Offer]:
@@ -66,9 +66,9 @@ class MavenSource:
             raise Unverifiable(f"{name}: the repository has no checksum for it; it was not used")
         published = beside.read_text().split()[0].lower()
         with jar.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha1").hexdigest()
-        if found != published:
-            raise DigestMismatch(f"{name} (sha1 beside the artifact)", published, found)
+            digest = hashlib.file_digest(stream, "sha1").hexdigest()
+        if digest != published:
+            raise DigestMismatch(f"{name} (sha1 beside the artifact)", published, digest)
         moved = into / name
         jar.replace(moved)  # the cache keeps it by content; the client's copy would double the space
         return Download(

@@ -38,7 +38,7 @@ class NpmSource:
             raise SourceUnavailable(f"{self._settings.package}: npm printed no JSON: {output[:200]!r}") from error
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return self._settings.model_dump_json(include={"kind", "subtree"})
 
     def offers(self) -> list[Offer]:
@@ -56,9 +56,9 @@ class NpmSource:
         if len(packed) != 1:
             raise SourceUnavailable(f"{wanted}: npm left {len(packed)} archives where one was expected")
         with packed[0].open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha512").hexdigest()
-        if found != published:
-            raise DigestMismatch(f"{wanted} (sha512 of the registry)", published, found)
+            digest = hashlib.file_digest(stream, "sha512").hexdigest()
+        if digest != published:
+            raise DigestMismatch(f"{wanted} (sha512 of the registry)", published, digest)
         return Download(
             parts=(part_of(packed[0]),),
             upstream=f"sha512:{published}",

@@ -84,8 +84,8 @@ class Source(Protocol):
         """Bring one release into the empty directory `into`. Raises SourceUnavailable, Unverifiable, DigestMismatch."""
 
     @property
-    def how(self) -> str:
-        """Everything besides the downloaded bytes that the unpacked tree depends on: another `how` is another tree."""
+    def unpack_key(self) -> str:
+        """Everything besides the downloaded bytes that the unpacked tree depends on: another key is another tree."""
 
     def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         """Lay the parts (libraries too) out below `into`, as they will stand at `prefix`.
@@ -219,8 +219,8 @@ def read_versions(patterns: Iterable[str], locators: Iterable[str]) -> list[Offe
     best: dict[str, tuple[tuple[int, ...], str]] = {}
     for locator in locators:
         for pattern in patterns:
-            if found := re.fullmatch(pattern, locator):
-                revision = tuple(int(n) for n in re.findall(r"\d+", found.groupdict().get("revision") or ""))
-                best[found["version"]] = max(best.get(found["version"], ((), "")), (revision, locator))
+            if match := re.fullmatch(pattern, locator):
+                revision = tuple(int(n) for n in re.findall(r"\d+", match.groupdict().get("revision") or ""))
+                best[match["version"]] = max(best.get(match["version"], ((), "")), (revision, locator))
                 break
     return [Offer(version, locator) for version, (_, locator) in best.items()]

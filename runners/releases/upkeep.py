@@ -28,13 +28,14 @@ def pins_for(
     pins = []
     for version in versions:
         if withdrawn or not_runnable:
-            known = catalogue.pin_of(dbms, version, source) or Pin(
-                version=version, line=line_of(dbms, version), withdrawn=withdrawn, not_runnable=not_runnable
+            pin = catalogue.pin_of(dbms, version, source)
+            pin = pin or Pin(
+                version=version, line=line_of(dbms, version), not_runnable=not_runnable, withdrawn=withdrawn
             )
-            pins.append(known.model_copy(update={"withdrawn": withdrawn, "not_runnable": not_runnable}))
+            pins.append(pin.model_copy(update={"withdrawn": withdrawn, "not_runnable": not_runnable}))
         else:
-            installed = catalogue.fetch(dbms, version, source)
-            pin = catalogue.pin_of(dbms, version, installed.release.build)
+            build = catalogue.fetch(dbms, version, source).release.build
+            pin = catalogue.pin_of(dbms, version, build)
             assert pin is not None, "fetch pins what it returns"
             pins.append(pin)
     return pins
@@ -50,19 +51,19 @@ def verify(catalogue: Catalogue, dbms: str, version: str, *, again: bool = False
     pin = catalogue.pin_of(dbms, version)
     if pin is None or not pin.sha256:
         return [f"{dbms} {version} has no pin"]
-    parts = catalogue.depot.parts(dbms, pin.sha256) or ()
+    parts = catalogue.installer.parts(dbms, pin.sha256) or ()
     problems = [f"archive {part.name} is damaged" for part in parts if part_of(part.path).sha256 != part.sha256]
     source = catalogue.source_of(dbms, pin.source)
-    if installed := catalogue.depot.installed(source, pin, dbms):
+    if installed := catalogue.installer.installed(source, pin, dbms):
         changed = installed.changed_files()
         problems += [f"{name} was changed" for name in changed[:SHOWN_FILES]]
         problems += [f"and {len(changed) - SHOWN_FILES} more"] if len(changed) > SHOWN_FILES else []
     if again:
         with catalogue.cache.workspace() as work:
             try:
-                found = source.download(Offer(pin.version, pin.locator, pin.released), work).sha256
+                served = source.download(Offer(pin.version, pin.locator, pin.released), work).sha256
             except ReleaseError as error:
                 return [*problems, str(error)]
-        if found != pin.sha256:
-            problems.append(f"{pin.source} now serves {found}, the pin is {pin.sha256}")
+        if served != pin.sha256:
+            problems.append(f"{pin.source} now serves {served}, the pin is {pin.sha256}")
     return problems

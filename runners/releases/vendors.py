@@ -69,7 +69,7 @@ def mysql_versions(page: str) -> list[str]:
 
 def mysql_files(page: str) -> dict[str, str]:
     """MD5 by file name, from the page of one version."""
-    return {found["name"]: found["md5"].lower() for found in _MYSQL_FILE.finditer(html.unescape(page))}
+    return {file["name"]: file["md5"].lower() for file in _MYSQL_FILE.finditer(html.unescape(page))}
 
 
 def mysql_offers(base: str, get: Get) -> list[Offer]:
@@ -155,9 +155,9 @@ def postgres_offers(base: str, get: Get) -> list[Offer]:
 def checksum_beside(text: str, name: str) -> str:
     """The digest in a `sha256sum` file; Unverifiable when it is of another file or none."""
     for line in text.splitlines():
-        found = re.fullmatch(r"([0-9a-fA-F]{64})(?:\s+\*?(\S+))?\s*", line)
-        if found and found[2] in (None, name):
-            return found[1].lower()
+        match = re.fullmatch(r"([0-9a-fA-F]{64})(?:\s+\*?(\S+))?\s*", line)
+        if match and match[2] in (None, name):
+            return match[1].lower()
     raise Unverifiable(f"{name}: the file beside it holds no sha256 of it; it was not used")
 
 

@@ -12,10 +12,10 @@ from history.model import Block, BlockStatus, Measurement
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
-from runners.sessions.data import Prepared
 from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
+from runners.sessions.prepared_data import Prepared
 from runners.sessions.steps import StepLane
 from runners.settings import Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
@@ -47,7 +47,7 @@ def measure_block(
         engine.restore(prepared.path)
         lane = _start(plan, engine, metrics, prepared)
         for part in settled_parts(plan.tests):
-            with engine.old_versions_kept() if plan.lane == "instructions" else nullcontext():
+            with engine.purge_paused() if plan.lane == "instructions" else nullcontext():
                 for test in part:
                     if stop.is_set():
                         raise Interrupted
@@ -91,11 +91,11 @@ def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockS
     seconds = sum(each for _, _, each in timed)
     for what, limit in (("steal", server.steal_limit), ("foreign", server.foreign_limit)):
         shares = [(getattr(noise, what), each, name) for name, noise, each in timed]
-        known = [(share, each, name) for share, each, name in shares if share is not None]
-        if not known:
+        noise_shares = [(share, each, name) for share, each, name in shares if share is not None]
+        if not noise_shares:
             continue
-        mean = sum(share * each for share, each, _ in known) / seconds
-        worst, _, where = max(known)
+        mean = sum(share * each for share, each, _ in noise_shares) / seconds
+        worst, _, where = max(noise_shares)
         if mean > limit or worst > SINGLE_TEST_TOLERANCE * limit:
             label = "steal" if what == "steal" else "foreign load"
             return "noisy", (

@@ -18,7 +18,7 @@ from runners.sessions.planning import COUNTED_SEED, DATA_SEED, plan_session, tes
 from runners.settings import Benchmark, Profile, Server, Test
 from runners.settings.benchmarks import Driver
 from runners.settings.dbms import RenderedOptions
-from runners.sysbench.command import count_command, run_command
+from runners.sysbench.commands import count_command, run_command
 from runners.sysbench.scripts import SCRIPTS, scripts_digest, scripts_dir
 
 BUNDLE_SCHEMA = "pointdrop.bundle/1"

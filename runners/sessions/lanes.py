@@ -12,14 +12,14 @@ from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, StatementPla
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
 from runners.instructions.valgrind import Callgrind
-from runners.meters.fold import Noise, foreign_noise, per_operation
+from runners.meters.costs import Noise, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import Meter, directory_bytes
 from runners.meters.sample import MeterSample
-from runners.sessions.data import explain
 from runners.sessions.planning import test_seconds
+from runners.sessions.prepared_data import explain
 from runners.settings import Profile, Scale, Test
-from runners.sysbench.command import count_command, run_command
+from runners.sysbench.commands import count_command, run_command
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import Second, SysbenchReport, parse_report
 
@@ -178,8 +178,8 @@ def _costs_by_second(meter_samples: list[MeterSample], rate: float) -> dict[str,
     """Server CPU between successive meter_samples, in microseconds an operation at the test's mean rate."""
     pairs = pairwise(meter_samples)
     costs = [per_operation(first, last, rate).get("cpu_us/o") for first, last in pairs if last.at_s - first.at_s > 0.5]
-    known = tuple(cost for cost in costs if cost is not None)
-    return {"cpu_us/o": known} if known else {}
+    by_second = tuple(cost for cost in costs if cost is not None)
+    return {"cpu_us/o": by_second} if by_second else {}
 
 
 @dataclass

@@ -34,7 +34,6 @@ from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
-from runners.sessions.data import DataRecipe, prepare, prune
 from runners.sessions.events import (
     BlockDone,
     BlockStarted,
@@ -48,6 +47,7 @@ from runners.sessions.events import (
 from runners.sessions.lanes import TestResult
 from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
 from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
+from runners.sessions.prepared_data import DataRecipe, prepare, prune
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 
@@ -151,10 +151,10 @@ def run_session(
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
             outcome.warnings.append(f"stopped a server an earlier run had left behind: {left.directory}")
-        here = _session(plan, state)
-        if session is not None and session.fingerprint != here.fingerprint:
-            raise HostChanged(_change(session, here))
-        session = session or here
+        current = _session(plan, state)
+        if session is not None and session.fingerprint != current.fingerprint:
+            raise HostChanged(_change(session, current))
+        session = session or current
         ends = [started + budget_s] if budget_s is not None else []
         if deadline is not None:
             ends.append(started + (deadline - datetime.now(UTC)).total_seconds())
@@ -198,8 +198,8 @@ def _session(plan: SessionPlan, state: Path) -> Session:
     )
 
 
-def _change(stored: Session, here: Session) -> str:
-    before, now = stored.fingerprint.facts, here.fingerprint.facts
+def _change(stored: Session, current: Session) -> str:
+    before, now = stored.fingerprint.facts, current.fingerprint.facts
     changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     facts = "; ".join(f"{name}: {before.get(name, 'unknown')} -> {now.get(name, 'unknown')}" for name in changed)
     return f"session {stored.id} cannot go on, since this machine changed ({facts}); give it up and begin a new one"

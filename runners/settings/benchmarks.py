@@ -148,11 +148,11 @@ class Benchmark(Setting):
             if wanted not in self.sets:
                 raise BadSettings(f"benchmark {self.name}: no set {wanted!r}; there are: {', '.join(self.sets)}, all")
             return tuple(test for test in self.tests if wanted in test.sets)
-        known = {test.name for test in self.tests}
-        missing = [name for name in wanted if name not in known]
+        names = {test.name for test in self.tests}
+        missing = [name for name in wanted if name not in names]
         if missing:
             raise BadSettings(
-                f"benchmark {self.name}: no test {', '.join(missing)}; there are: {', '.join(sorted(known))}"
+                f"benchmark {self.name}: no test {', '.join(missing)}; there are: {', '.join(sorted(names))}"
             )
         if self.driver == "insert":
             last = max(number for number, test in enumerate(self.tests) if test.name in wanted)

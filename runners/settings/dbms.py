@@ -69,9 +69,9 @@ class Span(Setting):
 
     def holds(self, dbms: str, version: str) -> bool:
         """Whether `version` lies in the span."""
-        here = release_numbers(dbms, version)
-        started = self.since is None or here >= release_numbers(dbms, self.since)
-        return started and (self.before is None or here < release_numbers(dbms, self.before))
+        numbers = release_numbers(dbms, version)
+        started = self.since is None or numbers >= release_numbers(dbms, self.since)
+        return started and (self.before is None or numbers < release_numbers(dbms, self.before))
 
 
 class Needs(Span):

@@ -82,16 +82,16 @@ class SysbenchReport:
 
 def parse_second(line: str) -> Second | None:
     """The line as a per-second report, None when it is something else."""
-    found = _SECOND.match(line)
-    if found is None:
+    match = _SECOND.match(line)
+    if match is None:
         return None
     return Second(
-        at_s=int(found["at"]),
-        threads=int(found["threads"]),
-        tps=float(found["tps"]),
-        qps=float(found["qps"]),
-        latency_ms=float(found["latency"]),
-        errors_per_s=float(found["errors"]),
+        at_s=int(match["at"]),
+        threads=int(match["threads"]),
+        tps=float(match["tps"]),
+        qps=float(match["qps"]),
+        latency_ms=float(match["latency"]),
+        errors_per_s=float(match["errors"]),
     )
 
 
@@ -133,10 +133,10 @@ def parse_plans(text: str) -> tuple[StatementPlan, ...]:
             plans.append(StatementPlan(statement=name, digest=plan_digest(rows), text="\n".join(rows)))
 
     for line in text.splitlines():
-        found = _PLAN.match(line)
-        if found:
+        match = _PLAN.match(line)
+        if match:
             close()
-            name, rows = found[1], []
+            name, rows = match[1], []
         elif name and line.startswith("  "):
             rows.append(line[2:])
     close()
@@ -153,8 +153,8 @@ def plan_digest(rows: Iterable[str]) -> str:
     for row in rows:
         columns = row.split("\t")
         dropped = _STATISTICS_COLUMNS.get(len(columns), set())
-        kept = "\t".join(column for number, column in enumerate(columns) if number not in dropped)
-        shape.append(re.sub(r"\d+(,\d+)*", "N", kept))
+        shape_columns = "\t".join(column for number, column in enumerate(columns) if number not in dropped)
+        shape.append(re.sub(r"\d+(,\d+)*", "N", shape_columns))
     return hashlib.sha256("\n".join(shape).encode()).hexdigest()[:16]
 
 
@@ -169,14 +169,14 @@ def _tail(text: str, lines: int = 6) -> str:
 
 
 def _pair(text: str, name: str) -> tuple[float, float]:
-    found = re.search(rf"^\s*{name}:\s+(\d+)\s+\(([\d.]+) per sec\.\)", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^\s*{name}:\s+(\d+)\s+\(([\d.]+) per sec\.\)", text, re.MULTILINE)
+    if match is None:
         raise WorkloadFailed(f"sysbench printed no {name!r}; its output ends:\n{_tail(text)}")
-    return float(found[1]), float(found[2])
+    return float(match[1]), float(match[2])
 
 
 def _number(text: str, name: str) -> float:
-    found = re.search(rf"^\s*{name}:\s+([\d.]+)\s*$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^\s*{name}:\s+([\d.]+)\s*$", text, re.MULTILINE)
+    if match is None:
         raise WorkloadFailed(f"sysbench printed no {name!r}; its output ends:\n{_tail(text)}")
-    return float(found[1])
+    return float(match[1])

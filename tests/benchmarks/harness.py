@@ -22,11 +22,11 @@ from pointdrop.paths import configs_dir, state_dir
 from runners.engines import Engine, engine_for
 from runners.meters.proc import Meter
 from runners.releases import Catalogue
-from runners.sessions.data import DataRecipe, prepare
 from runners.sessions.lanes import TimeLane
+from runners.sessions.prepared_data import DataRecipe, prepare
 from runners.settings import Profile, Scale, Test, load_benchmark, load_server
 from runners.settings.dbms import Sizing, load_dbms, render
-from runners.sysbench.command import environment, run_command
+from runners.sysbench.commands import environment, run_command
 from runners.sysbench.output import parse_report
 
 

@@ -18,9 +18,9 @@ import pytest
 
 from runners.engines import server_account, stop_leftovers
 from runners.engines.leftovers import kill_server, remove_vgdb_pipes
-from runners.engines.records import ProcessId, ServerRecord, read_records
 from runners.engines.sandbox import sandboxed
 from runners.engines.server_process import ServerProcess
+from runners.engines.server_records import ProcessId, ServerRecord, read_records
 
 #: Starts a "server" with a child, says their process ids, and waits to be killed.
 HARNESS = """
@@ -281,15 +281,15 @@ def test_of_a_log_larger_than_memory_only_the_end_is_read(place: Path) -> None:
     server.kill()
 
 
-@pytest.mark.parametrize(("act", "told"), [("exit 0", ""), ("kill -SEGV $$", "crashed as it stopped")])
-def test_a_crash_as_the_server_stops_is_told(place: Path, act: str, told: str) -> None:
+@pytest.mark.parametrize(("act", "warning"), [("exit 0", ""), ("kill -SEGV $$", "crashed as it stopped")])
+def test_a_crash_as_the_server_stops_is_told(place: Path, act: str, warning: str) -> None:
     account = server_account()
     account.own(place / "server")
     server = ServerProcess("sleeper", place / "server", account, place / "state", "KILL")
     server.start(["bash", "-c", f"trap '{act}' TERM; echo ready; while :; do sleep 0.05; done"], {})
     eventually(lambda: "ready" in server.log_tail(), "it takes the signal")
     warnings = server.stop(signal.SIGTERM, 30)
-    assert [told in warning for warning in warnings] == [True] * bool(told)
+    assert [warning in warning for warning in warnings] == [True] * bool(warning)
     assert server.stop(signal.SIGTERM, 30) == (), "stopping twice is fine"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from runners.engines import Engine, EngineError, Installed, server_account
 from runners.engines.errors import WrongVersion
-from runners.engines.records import ProcessId
+from runners.engines.server_records import ProcessId
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e
@@ -77,7 +77,7 @@ def test_a_whole_life(
         assert server.uids().effective == server_account().uid != 0
         assert server.net_connections("inet") == []
         assert len(str(engine.connection.socket)) < 107
-        engine.leave_nothing_undone()
+        engine.drain_background_work()
         assert engine.query("SELECT @@GLOBAL.innodb_fast_shutdown") == [(0,)], "the stop purges to the end"
         assert engine.stop() == ()
         engine.save(place / "kept")
@@ -189,7 +189,7 @@ def test_a_server_that_is_gone_fails_as_servers_do(make: Callable[..., Engine], 
     """So that its block is a failed one, and the session goes on."""
     engine = started(make(mariadb))
     psutil.Process(engine.server_pid).kill()
-    with pytest.raises(EngineError, match="START TRANSACTION"), engine.old_versions_kept():
+    with pytest.raises(EngineError, match="START TRANSACTION"), engine.purge_paused():
         raise AssertionError("there is nobody to keep them")
 
 

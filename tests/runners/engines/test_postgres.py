@@ -14,9 +14,10 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from runners.engines import Engine, EngineError, Installed, server_account, stop_leftovers, workplace
+from runners.engines import Engine, EngineError, Installed, server_account, stop_leftovers
 from runners.engines.errors import ServerDied, WrongVersion
-from runners.engines.records import ProcessId, read_records
+from runners.engines.mirrors import reachable_directory, reachable_release
+from runners.engines.server_records import ProcessId, read_records
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e
@@ -280,12 +281,12 @@ def test_where_root_keeps_its_state_to_itself(
     account = server_account()
     hidden = private / "release-17.2"
     subprocess.run(["cp", "-a", postgres.prefix, hidden], check=True)
-    installed = workplace.reachable_release(replace(postgres, prefix=hidden), account, mirrors)
+    installed = reachable_release(replace(postgres, prefix=hidden), account, mirrors)
     assert account.barrier(installed.prefix / "bin") is None
     assert (installed.prefix / "bin/postgres").stat().st_ino == (hidden / "bin/postgres").stat().st_ino
-    again = workplace.reachable_release(replace(postgres, prefix=hidden), account, mirrors)
+    again = reachable_release(replace(postgres, prefix=hidden), account, mirrors)
     assert again.prefix == installed.prefix
-    directory = workplace.reachable_directory(private / "servers" / "one", account, mirrors)
+    directory = reachable_directory(private / "servers" / "one", account, mirrors)
     assert account.barrier(directory) is None
     subprocess.run(["chmod", "-R", "u+w", hidden], check=True)
     subprocess.run(["rm", "-rf", hidden], check=True)
@@ -294,7 +295,7 @@ def test_where_root_keeps_its_state_to_itself(
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            workplace.reachable_release(replace(postgres, prefix=other), account, mirrors)
+            reachable_release(replace(postgres, prefix=other), account, mirrors)
     assert not installed.prefix.exists(), "a kill in the middle leaves no half of a mirror in its place"
-    workplace.reachable_release(replace(postgres, prefix=other), account, mirrors)
+    reachable_release(replace(postgres, prefix=other), account, mirrors)
     assert not installed.prefix.exists(), "a mirror goes when its release is gone"

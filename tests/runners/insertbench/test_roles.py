@@ -127,7 +127,7 @@ def test_a_query_without_a_rate_behind_it_is_no_step() -> None:
 
 
 def test_every_option_of_the_roles_is_one_of_the_scripts(benchmark: Benchmark) -> None:
-    known = set(re.findall(r"^   (\w+) = \{ \"", (LUA / "insertbench.lua").read_text(), re.MULTILINE))
+    options = set(re.findall(r"^   (\w+) = \{ \"", (LUA / "insertbench.lua").read_text(), re.MULTILINE))
     given_options = {
         option.replace("-", "_")
         for test in benchmark.tests
@@ -135,7 +135,7 @@ def test_every_option_of_the_roles_is_one_of_the_scripts(benchmark: Benchmark) -
         for role in roles_of(test.step, test.name, SIZE, clients=1)
         for option in role.options
     }
-    assert given_options - {"time"} <= known
+    assert given_options - {"time"} <= options
 
 
 def test_a_session_of_one_step_has_those_it_starts_from(benchmark: Benchmark) -> None:

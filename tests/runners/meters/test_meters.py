@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from runners.meters.fold import foreign_noise, per_operation
+from runners.meters.costs import foreign_noise, per_operation
 from runners.meters.proc import Meter, block_device, cpu_clock_s, directory_bytes, process_tree
 from runners.meters.sample import (
     Cpu,

@@ -144,10 +144,10 @@ def test_a_commit_with_and_without_a_patch_are_two_builds_each_made_once(catalog
     assert patched.release.version.startswith(f"17.3+g{commit[:10]}.p")
     assert plain.release.line == patched.release.line == "17"
     assert plain.release.digest != patched.release.digest
-    made = {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()}
+    build_times = {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()}
     assert catalogue.build_commit("postgres", commit) == plain
     assert catalogue.build_commit("postgres", commit, patch=patch) == patched
-    assert {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()} == made
+    assert {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()} == build_times
     patch.write_text(PATCH.replace("puts", "nothing like the source"))
     with pytest.raises(BuildFailed, match=r"FAILED|malformed"):
         catalogue.build_commit("postgres", commit, patch=patch)
@@ -302,10 +302,10 @@ def test_every_committed_recipe_can_be_used(configs: Path) -> None:
 def test_the_commands_of_a_build_install_below_the_stage_for_the_prefix() -> None:
     paths = {name: Path("/w") / name for name in ("source", "work", "stage")}
     recipe = BuildRecipe(system="cmake", arguments=("-G", "Ninja"))
-    made = steps(recipe, prefix=Path("/p"), jobs=3, ccache=True, **paths)
-    assert made[0][0][:6] == ["cmake", "-S", "/w/source", "-B", "/w/work", "-DCMAKE_INSTALL_PREFIX=/p"]
-    assert "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache" in made[0][0] and made[0][0][-2:] == ["-G", "Ninja"]
-    assert made[1][0][-2:] == ["--parallel", "3"]
+    commands = steps(recipe, prefix=Path("/p"), jobs=3, ccache=True, **paths)
+    assert commands[0][0][:6] == ["cmake", "-S", "/w/source", "-B", "/w/work", "-DCMAKE_INSTALL_PREFIX=/p"]
+    assert "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache" in commands[0][0] and commands[0][0][-2:] == ["-G", "Ninja"]
+    assert commands[1][0][-2:] == ["--parallel", "3"]
     meson = steps(BuildRecipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
     assert "--destdir=/w/stage" in meson[-1][0]
 

@@ -18,14 +18,14 @@ from tests.runners.releases.vendorsite import Site
 
 
 def states(catalogue: Catalogue) -> dict[str, str]:
-    return {one.release.version: one.state for one in catalogue.list("mariadb")}
+    return {state.release.version: state.state for state in catalogue.list("mariadb")}
 
 
 def test_discovery_lists_everything_in_the_dbms_own_order(catalogue: Catalogue) -> None:
-    found = catalogue.discover("mariadb")
-    assert [release.version for release in found] == ["10.11.5", "10.11.9", "11.4.3"]
-    assert [release.line for release in found] == ["10.11", "10.11", "11.4"]
-    assert str(found[0].released) == "2023-08-14"
+    releases = catalogue.discover("mariadb")
+    assert [release.version for release in releases] == ["10.11.5", "10.11.9", "11.4.3"]
+    assert [release.line for release in releases] == ["10.11", "10.11", "11.4"]
+    assert str(releases[0].released) == "2023-08-14"
     assert set(states(catalogue).values()) == {"new"}
     assert catalogue.warnings == []
 

@@ -90,7 +90,7 @@ def test_a_patch_reads_back_as_it_was(version: str, reason: str, day: date) -> N
 
 def test_the_newest_rebuild_of_a_release_is_the_one_that_counts() -> None:
     patterns = [r"(?P<version>9\.\d+\.\d+)(?:-(?P<revision>\d+))?", r"(?P<version>\d\d\.\d+)\.(?P<revision>.+)"]
-    found = read_versions(patterns, ["10.5.0", "10.5.0-1", "11.22.1", "11.22.0", "9.6.24", "9.6.24-2", "latest"])
-    assert {offer.version: offer.locator for offer in found} == {
+    offers = read_versions(patterns, ["10.5.0", "10.5.0-1", "11.22.1", "11.22.0", "9.6.24", "9.6.24-2", "latest"])
+    assert {offer.version: offer.locator for offer in offers} == {
         "10.5": "10.5.0-1", "11.22": "11.22.1", "9.6.24": "9.6.24-2",
     }  # fmt: skip

@@ -297,7 +297,7 @@ def test_the_committed_keys_are_the_ones_the_manifest_names(configs: Path, tmp_p
     from runners.releases.manifest import load_manifest, manifest_path
 
     manifest = load_manifest(manifest_path(configs, "mysql"))
-    eras = [era for one in manifest.source if isinstance(one, TarballSettings) for era in one.keys]
+    eras = [era for source in manifest.source if isinstance(source, TarballSettings) for era in source.keys]
     assert len(eras) == 3
     for era in eras:
         shown = subprocess.run(

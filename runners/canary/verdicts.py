@@ -61,14 +61,14 @@ def differences(now: Times, before: Sequence[Times]) -> tuple[str, ...]:
     """A sentence for each part that took another time than it usually does; none while too little is known."""
     if len(before) < FEWEST_READINGS:
         return ()
-    found = []
+    sentences = []
     for name, bound in TOLERANCES.items():
-        values = [getattr(one, name) for one in before[-MOST_READINGS:]]
+        values = [getattr(times, name) for times in before[-MOST_READINGS:]]
         usual = statistics.median(values)
         spread = MAD * statistics.median(abs(value - usual) for value in values)
         value = getattr(now, name)
         if value > usual + max(bound.slower * usual, SIGMAS * spread) or value < usual - max(
             bound.faster * usual, SIGMAS * spread
         ):
-            found.append(f"{bound.title}: {value:.1f} ms, usually {usual:.1f} ({100 * (value / usual - 1):+.0f} %)")
-    return tuple(found)
+            sentences.append(f"{bound.title}: {value:.1f} ms, usually {usual:.1f} ({100 * (value / usual - 1):+.0f} %)")
+    return tuple(sentences)

@@ -89,8 +89,8 @@ class _Tree:
     def chosen(self, path: str) -> str | None:
         """The word in brackets of `always [madvise] never`."""
         text = self.text(path)
-        found = re.search(r"\[(\w+)\]", text or "")
-        return found.group(1) if found else None
+        bracketed = re.search(r"\[(\w+)\]", text or "")
+        return bracketed.group(1) if bracketed else None
 
     def glob(self, pattern: str) -> list[Path]:
         return sorted(self.root.glob(pattern))
@@ -246,6 +246,6 @@ def probe(state: Path, root: Path = Path("/"), window_s: float = STEAL_WINDOW_S)
         cgroup=2 if (root / "sys/fs/cgroup/cgroup.controllers").exists() else 1 if memory else None,
         root=os.geteuid() == 0,
         unprivileged_user=_unprivileged_user(),
-        quarantine=str(found) if (found := Canary(state).quarantine()) else None,
+        quarantine=str(quarantine) if (quarantine := Canary(state).quarantine()) else None,
         tools=_tool_versions(),
     )

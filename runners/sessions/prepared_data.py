@@ -19,8 +19,8 @@ from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
 from runners.settings import Scale, Test
-from runners.sysbench import command as sysbench_command
-from runners.sysbench.command import age_command, explain_command, prepare_command
+from runners.sysbench import commands
+from runners.sysbench.commands import age_command, explain_command, prepare_command
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import parse_plans
 from runners.sysbench.scripts import scripts_digest
@@ -63,8 +63,8 @@ class DataRecipe:
 def code_digest(engine: type[Engine]) -> str:
     """First 16 hex digits of the sha256 over the code that prepares: the scripts, this module, the command lines, and
     the engine's classes. Data made by older code is not what this code would make, so it is not used."""
-    paths = {Path(__file__), Path(inspect.getfile(sysbench_command))}
-    paths |= {Path(inspect.getfile(one)) for one in engine.__mro__ if issubclass(one, Engine)}
+    paths = {Path(__file__), Path(inspect.getfile(commands))}
+    paths |= {Path(inspect.getfile(base)) for base in engine.__mro__ if issubclass(base, Engine)}
     digest = hashlib.sha256(scripts_digest().encode())
     for path in sorted(paths):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -117,7 +117,7 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
         if warnings := engine.stop():
             raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
-        rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
+        rows = {name: [plan.model_dump() for plan in test_plans] for name, test_plans in plans.items()}
         temporary = target / f"{RECORD}.new"
         temporary.write_text(json.dumps(rows))
         temporary.replace(record)
@@ -135,9 +135,9 @@ def _load(
         deadline = LOAD_DEADLINE_S + recipe.age_updates / SLOWEST_UPDATES_PER_S
         command = age_command(engine.connection, scale, updates=recipe.age_updates, seed=recipe.seed)
         # Purge beside the updates would merge pages that they split again, as wall time has it: other data every time.
-        with engine.old_versions_kept():
+        with engine.purge_paused():
             run_sysbench(as_account(command), deadline_s=deadline)
-        engine.leave_nothing_undone()
+        engine.drain_background_work()
     engine.settle()
     return {test.name: explain(engine, test, scale) for test in tests}
 
@@ -153,10 +153,10 @@ def prune(folder: Path) -> None:
     if not folder.is_dir():
         return
     bound = PREPARED_SHARE * shutil.disk_usage(folder).total
-    kept = 0
+    total = 0
     for path in sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda p: -p.stat().st_mtime):
-        kept += directory_bytes(path)
-        if kept > bound:
+        total += directory_bytes(path)
+        if total > bound:
             _remove(path)
 
 

@@ -79,9 +79,9 @@ def foreign_noise(first: MeterSample, last: MeterSample) -> Noise:
         return Noise(steal=None, foreign=None, harness=harness)
     total = last.cpu.total_s - first.cpu.total_s
     steal = (last.cpu.steal_s - first.cpu.steal_s) / total
-    known = [(first.server_cpu_s, last.server_cpu_s), (first.client_cpu_s, last.client_cpu_s)]
+    clocks = [(first.server_cpu_s, last.server_cpu_s), (first.client_cpu_s, last.client_cpu_s)]
     ours = harness_s
-    for before, after in known:
+    for before, after in clocks:
         if before is None or after is None:
             return Noise(steal=steal, foreign=None, harness=harness)
         ours += after - before
