@@ -1,17 +1,12 @@
-"""What code nobody has reviewed may take of the machine it is built and run on: processes, files, memory.
+"""What code nobody has reviewed may take of the memory and the disk of the machine it is built and run on.
 
-Three ways, from what is always there to what only some machines have:
-
-* `prlimit`: how many processes and threads its account may have, how large a file may grow, and no core dumps. The
-  kernel counts by account, so servers that run as the same account at that time count as well.
-* `choom`: when memory runs out the kernel ends this first, before anything else on the machine. Any account may take
-  that back by a write below /proc, unless its sandbox has /proc read-only (`places`).
 * `systemd-run --scope`: a bound on memory and on processes of all of it together, where systemd runs and lets this
   account make a scope. There is no bound on memory elsewhere: one on addresses would stop a DBMS that reserves more
   than it uses.
+* What eats the disk is ended when LEAST_FREE_BYTES are left: a step of a build by `run_within`, a server by
+  `DiskWatch`.
 
-Sizes of the temporary file systems are the sandboxes' own (`TMPFS_BYTES`). What eats the disk is ended when
-LEAST_FREE_BYTES are left: a step of a build by `run_within`, a server by `DiskWatch`.
+Bounds of processes and of files come with the sandbox (`runners.sandbox`).
 """
 
 from __future__ import annotations
@@ -22,17 +17,15 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import NamedTuple
 
 import psutil
 
-GIB = 1 << 30
-#: Of /tmp, and of /dev/shm.
-TMPFS_BYTES = 4 * GIB
+from runners.sandbox import GIB, SERVER
+
 #: Of the machine's memory, for everything in one scope.
 MEMORY_SHARE = 0.9
 #: A build or a server ends when less is free on its disk.
@@ -43,52 +36,6 @@ LOOK_S = 1.0
 BOOTED = Path("/run/systemd/system")
 #: systemd answers at once, or not at all.
 PROBE_S = 10.0
-
-
-class Bounds(NamedTuple):
-    """Of one sandbox."""
-
-    processes: int
-    """Processes and threads of the account, those outside the sandbox among them."""
-    file_bytes: int
-    """Of one file. What writes more gets SIGXFSZ."""
-
-    def around(self, argv: Sequence[str]) -> list[str]:
-        """`argv` with these bounds; put it where the account is already the right one.
-
-        >>> " ".join(BUILD.around(["make"]))
-        'choom -n 1000 -- prlimit --core=0 --nproc=8192 --fsize=17179869184 -- make'
-        """
-        limits = ["--core=0", f"--nproc={self.processes}", f"--fsize={self.file_bytes}"]
-        return ["choom", "-n", "1000", "--", "prlimit", *limits, "--", *argv]
-
-
-def places(readable: Iterable[Path], writable: Iterable[Path], tmpfs_bytes: int) -> list[str]:
-    """bubblewrap's options for what may be read and written besides the system; put them after those for the system.
-
-    /tmp and /dev/shm are memory of `tmpfs_bytes` each. The root and /dev are memory as well, so nothing more may be
-    written there; nor below /proc, where a process says how readily the kernel ends it.
-
-    >>> " ".join(places([Path("/opt/pg")], [Path("/srv/b1")], tmpfs_bytes=1))
-    ... # doctest: +NORMALIZE_WHITESPACE
-    '--size 1 --tmpfs /dev/shm --size 1 --tmpfs /tmp --ro-bind /opt/pg /opt/pg --bind /srv/b1 /srv/b1
-    --remount-ro /proc --remount-ro /dev --remount-ro /'
-    """
-    options: list[str] = []
-    for memory in ("/dev/shm", "/tmp"):
-        options += ["--size", str(tmpfs_bytes), "--tmpfs", memory]
-    for how, folders in (("--ro-bind", readable), ("--bind", writable)):
-        for folder in folders:
-            options += [how, str(folder), str(folder)]
-    for closed in ("/proc", "/dev", "/"):
-        options += ["--remount-ro", closed]
-    return options
-
-
-#: A debug build of MySQL links files of a few GiB.
-BUILD = Bounds(processes=8192, file_bytes=16 * GIB)
-#: InnoDB keeps a table in one file: 15 GiB on the small server.
-SERVER = Bounds(processes=8192, file_bytes=128 * GIB)
 
 
 def scope_command(uid: int, memory_bytes: int) -> list[str]:

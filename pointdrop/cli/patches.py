@@ -91,7 +91,7 @@ def run_command(
     from pointdrop.jobs.sides import Side
     from pointdrop.paths import configs_dir, state_dir
     from runners.releases import Catalogue
-    from runners.releases.forks import merge_base as branched_off
+    from runners.releases.git import merge_base as branched_off
     from runners.settings import load_benchmark, load_server
 
     for sha in (base, head):

@@ -5,9 +5,9 @@
 
 from runners.engines.account import server_account
 from runners.engines.base import Connection, Engine
-from runners.engines.errors import EngineError
 from runners.engines.leftovers import stop_leftovers
 from runners.engines.registry import engine_for
+from runners.errors import EngineError
 from runners.releases.installed import Installed
 
 __all__ = ["Connection", "Engine", "EngineError", "Installed", "engine_for", "server_account", "stop_leftovers"]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from runners.engines.errors import NoAccount
+from runners.errors import NoAccount
 
 #: Accounts that root drops to, the first that exists.
 UNPRIVILEGED = ("pointdrop", "nobody")

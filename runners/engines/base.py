@@ -26,10 +26,10 @@ from typing import Any, ClassVar, Literal, Self
 
 from runners.bounds import scope
 from runners.engines.account import Account
-from runners.engines.errors import EngineError, WrongVersion
-from runners.engines.sandbox import sandboxed
 from runners.engines.server_process import ServerProcess
+from runners.errors import EngineError, WrongVersion
 from runners.releases.installed import Installed
+from runners.sandbox import SERVER, sandboxed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
 #: Seconds until a server must answer; crash recovery of a large pool is the longest case.
@@ -197,6 +197,7 @@ class Engine(ABC):
         # Valgrind is steered from outside by process id, so its processes keep theirs.
         return sandboxed(
             argv,
+            bounds=SERVER,
             readable=self._readable(),
             writable=(self.directory, self.server.socket_directory),
             share_processes=self.under_valgrind,

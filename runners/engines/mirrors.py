@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from runners.engines.account import Account
-from runners.engines.errors import EngineError
+from runners.errors import EngineError
 from runners.releases.installed import Installed, find_loader
 
 MIRRORS = Path("/var/lib/pointdrop")

@@ -13,10 +13,10 @@ from typing import ClassVar
 import pymysql
 
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
-from runners.engines.errors import EngineError, ServerDied
 from runners.engines.libraries import link_libraries, renamed_libraries
 from runners.engines.mirrors import reachable_directory
 from runners.engines.server_process import NotReady
+from runners.errors import EngineError, ServerDied
 from runners.settings.dbms import ConfigNotRunnable, UnknownOption, release_numbers
 
 USER = "root"

@@ -11,8 +11,8 @@ from typing import ClassVar
 import psycopg
 
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
-from runners.engines.errors import EngineError, ServerDied
 from runners.engines.server_process import NotReady
+from runners.errors import EngineError, ServerDied
 from runners.settings.dbms import ConfigNotRunnable, UnknownOption
 
 #: Names the socket (`.s.PGSQL.5432`); there is no TCP port.

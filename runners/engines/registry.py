@@ -8,12 +8,12 @@ from pathlib import Path
 from history.model import Release
 from runners.engines.account import server_account
 from runners.engines.base import Engine
-from runners.engines.errors import EngineError
 from runners.engines.mariadb import MariaDB
 from runners.engines.mirrors import reachable_directory, reachable_release
 from runners.engines.myrocks import MyRocksInMariaDB, MyRocksInMySQL
 from runners.engines.mysql import MySQL
 from runners.engines.postgres import Postgres
+from runners.errors import EngineError
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 

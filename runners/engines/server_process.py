@@ -18,11 +18,11 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, retry_if_res
 
 from runners.bounds import LEAST_FREE_BYTES, DiskWatch
 from runners.engines.account import Account
-from runners.engines.errors import ServerDied, ServerTimeout
 from runners.engines.leftovers import kill_server
-from runners.engines.sandbox import SANDBOX
 from runners.engines.server_records import MARKER, ProcessId, ServerRecord, mapped_shared_files
+from runners.errors import ServerDied, ServerTimeout
 from runners.host import shared_tmp
+from runners.sandbox import BUBBLEWRAP
 
 POLL_S = 0.02
 #: Lines of the server's log that an error shows.
@@ -149,7 +149,7 @@ class ServerProcess:
         if outermost is None:
             raise ServerDied(f"{self.name} does not run; the end of its log:\n{self.log_tail()}")
         process = psutil.Process(outermost.pid)
-        while process.name() == SANDBOX and (inner := process.children()):
+        while process.name() == BUBBLEWRAP and (inner := process.children()):
             process = inner[0]
         return process.pid
 

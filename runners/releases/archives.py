@@ -7,7 +7,7 @@ half-way (a file below a link), and archives that unpack to more than `Limits` a
 'bin/postgres'
 >>> relative_name("../etc/passwd")
 Traceback (most recent call last):
-runners.releases.errors.UnsafeArchive: archive member '../etc/passwd' leaves the directory; it was not unpacked
+runners.errors.UnsafeArchive: archive member '../etc/passwd' leaves the directory; it was not unpacked
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from runners.releases.errors import UnsafeArchive
+from runners.errors import UnsafeArchive
 
 CHUNK_BYTES = 1 << 20
 #: Modes that survive unpacking: no set-user-id, nothing writable by others.

@@ -16,19 +16,19 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
+from history.settings import Setting
 from runners.bounds import LEAST_FREE_BYTES, DiskFull, run_within, scope
 from runners.engines.account import server_account
+from runners.errors import BuildFailed
 from runners.releases.archives import remove_tree
-from runners.releases.errors import BuildFailed, InvalidManifest
-from runners.releases.sandbox import sandboxed
+from runners.sandbox import BUILD, sandboxed
 
 #: MySQL, the slowest, on two cores without a warm ccache.
 STEP_SECONDS = 6 * 3600
@@ -38,25 +38,13 @@ SHOWN_LINES = 12
 SHOWN_BYTES = 1 << 16
 
 
-class BuildRecipe(BaseModel):
+class BuildRecipe(Setting):
     """How one DBMS is built."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: Literal["configure", "cmake", "meson"]
     arguments: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     packages: tuple[str, ...] = ()
-
-
-def load_recipe(path: Path) -> BuildRecipe:
-    """The recipe in `path`; InvalidManifest names file, key and what is wrong."""
-    try:
-        return BuildRecipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InvalidManifest(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise InvalidManifest(f"{path}: {error}") from error
 
 
 def steps(
@@ -178,7 +166,12 @@ class Builder:
             for command, directory in commands:
                 if self._sandbox:
                     command = sandboxed(
-                        command, writable=[into.parent], readable=[cache], directory=directory, environment=environment
+                        command,
+                        bounds=BUILD,
+                        readable=[cache],
+                        writable=[into.parent],
+                        directory=directory,
+                        environment=environment,
                     )
                 out.write(f"$ {' '.join(command)}\n".encode())
                 out.flush()

@@ -27,8 +27,8 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
+from runners.errors import BadSize
 from runners.releases.archives import remove_tree, seal
-from runners.releases.errors import BadSize
 
 #: Kept at most, unless the caller says otherwise; a year of nightlies of four DBMS is about 15 GiB.
 BOUND_BYTES = 30 << 30

@@ -21,16 +21,18 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+from history.errors import BadSettings
 from history.model import Release
+from history.settings import read_model
 from history.versions import line_of, version_key
+from runners.errors import NotRunnable, ReleaseError, UnknownRelease
 from runners.releases.cache import BOUND_BYTES, Cache
-from runners.releases.errors import NotRunnable, ReleaseError, UnknownRelease
 from runners.releases.installed import Installed
 from runners.releases.installer import Installer
 from runners.releases.local import LocalSource, TreeSource, installed_version
-from runners.releases.manifest import Manifest, Pin, load_manifest, manifest_path
-from runners.releases.opening import builder_for, open_source
+from runners.releases.manifest import Manifest, Pin, manifest_path
 from runners.releases.pins import LocalPins, write_atomically
+from runners.releases.source_factory import builder_for, open_source
 from runners.releases.sources import (
     Download,
     GitSettings,
@@ -87,7 +89,7 @@ class Catalogue:
         path = manifest_path(self._configs, dbms)
         written = path.stat().st_mtime_ns
         if self._manifests.get(dbms, (0, None))[0] != written:
-            self._manifests[dbms] = (written, load_manifest(path))
+            self._manifests[dbms] = (written, read_model(path, Manifest))
         return self._manifests[dbms][1]
 
     def discover(self, dbms: str, source: str | None = None) -> builtins.list[Release]:
@@ -170,7 +172,7 @@ class Catalogue:
     def _ask(self, dbms: str, settings: SourceSettings) -> None:
         try:
             offers = self.source_of(dbms, settings.name).offers()
-        except ReleaseError as error:
+        except (ReleaseError, BadSettings) as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
         path = self._metadata_path(dbms, settings.name)

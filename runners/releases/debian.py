@@ -20,9 +20,9 @@ from typing import IO, Literal, cast
 
 from filelock import FileLock
 
+from runners.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
 from runners.releases.archives import CHUNK_BYTES, Limits, check_links, unpack_stream
 from runners.releases.clients import run_client
-from runners.releases.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
 from runners.releases.sources import DebianSettings, Download, Offer, Part, part_of, read_versions, set_digest
 
 #: What of a library package is unpacked: shared objects and the loader, no programs, documents or settings.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from history.model import Release
-from runners.releases.errors import ReleaseError
+from runners.errors import ReleaseError
 
 #: Where packages put programs, below a prefix; `*` for Debian's versioned directories.
 PROGRAM_DIRECTORIES = (".", "bin", "sbin", "libexec", "usr/bin", "usr/sbin", "usr/libexec", "usr/lib/postgresql/*/bin")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from history.model import Release
+from runners.errors import DigestMismatch, SourceUnavailable
 from runners.releases.cache import Cache
-from runners.releases.errors import DigestMismatch, SourceUnavailable
 from runners.releases.installed import Installed, tree_digests
 from runners.releases.manifest import Pin
 from runners.releases.pins import write_atomically

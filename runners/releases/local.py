@@ -13,12 +13,12 @@ from pathlib import Path
 
 from runners.bounds import scope
 from runners.engines.account import server_account
+from runners.errors import SourceUnavailable
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
-from runners.releases.errors import SourceUnavailable
 from runners.releases.installed import PROGRAM_DIRECTORIES
-from runners.releases.sandbox import sandboxed
 from runners.releases.sources import Download, LocalSettings, Offer, Part, part_of
+from runners.sandbox import BUILD, sandboxed
 
 #: Programs that say which version a prefix holds.
 SERVERS = ("postgres", "mariadbd", "mysqld")
@@ -39,7 +39,7 @@ def installed_version(prefix: Path, sandbox: bool = False) -> str:
             for program in prefix.glob(f"{directory}/{name}" if directory != "." else name):
                 command = [str(program), *(["--no-defaults"] if name != "postgres" else []), "--version"]
                 if sandbox:
-                    inside = sandboxed(command, writable=(), readable=(prefix,), directory=prefix, environment=PLAIN)
+                    inside = sandboxed(command, bounds=BUILD, readable=(prefix,), directory=prefix, environment=PLAIN)
                     command = [*scope(), *server_account().command(inside)]
                 try:
                     done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)

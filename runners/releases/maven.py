@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 from filelock import FileLock
 
+from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.clients import run_client
-from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.sources import Download, MavenSettings, Offer, Part, part_of, read_versions
 
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.clients import run_client
-from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.sources import Download, NpmSettings, Offer, Part, part_of, read_versions
 
 

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runners.releases.errors import Unverifiable
+from runners.errors import Unverifiable
 
 GPGV_SECONDS = 600
 _ARMOR = re.compile(

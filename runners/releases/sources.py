@@ -14,7 +14,9 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+
+from history.settings import Setting
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,7 @@ def _compiles(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Settings(Setting):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     """What pins call it; the `build` of the releases it brings."""
     keeps_builds: ClassVar[bool] = True
@@ -156,10 +156,8 @@ class NpmSettings(_Settings):
     subtree: str = "package"
 
 
-class KeyEra(BaseModel):
+class KeyEra(Setting):
     """A vendor's signing key, and the releases that it signed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     """Armored public key, below the directory of the manifest."""

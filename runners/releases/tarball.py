@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from history.versions import version_key
+from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
-from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.signatures import verify_signature
 from runners.releases.sources import Download, Offer, Part, TarballSettings, part_of
 from runners.releases.vendors import FILES, OFFERS, VendorFile

@@ -17,7 +17,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import quote
 
-from runners.releases.errors import SourceUnavailable, Unverifiable
+from runners.errors import SourceUnavailable, Unverifiable
 from runners.releases.sources import Offer
 
 Get = Callable[[str], str]

@@ -17,7 +17,7 @@ from history.model import Release
 from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
 from runners.settings import Benchmark, InsertSize, Profile, Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES
-from runners.settings.sizes import size_of
+from runners.settings.profiles import size_of
 
 #: Seed of the rows, in every session ever: releases are compared on the same table.
 DATA_SEED = 1

@@ -29,9 +29,8 @@ from history.model import Lane
 from history.settings import Setting, find, read_model
 from runners.settings.benchmarks import load_benchmark
 from runners.settings.dbms import load_dbms
-from runners.settings.profiles import load_profile
+from runners.settings.profiles import load_profile, size_of
 from runners.settings.servers import load_server
-from runners.settings.sizes import size_of
 
 Dbms = Literal["postgres", "mysql", "mariadb", "myrocks"]
 

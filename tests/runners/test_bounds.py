@@ -15,12 +15,11 @@ import psutil
 import pytest
 
 from runners import bounds
-from runners.bounds import BUILD, SERVER, Bounds, DiskFull, DiskWatch, run_within, scope
+from runners.bounds import DiskFull, DiskWatch, run_within, scope
 from runners.engines.account import server_account
-from runners.engines.errors import ServerLeftOver
-from runners.engines.sandbox import sandboxed as around_server
+from runners.errors import ServerLeftOver
 from runners.releases.archives import remove_tree
-from runners.releases.sandbox import sandboxed as around_build
+from runners.sandbox import BUILD, SERVER, Bounds, sandboxed
 
 MIB = 1 << 20
 #: Forks a bomb tries: bounded here too, each a sleeping copy of a small Python, gone with the sandbox.
@@ -68,11 +67,13 @@ def inside(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
     def run(code: str, *arguments: str, given: Bounds = BUILD, tmpfs_bytes: int = MIB) -> str:
         argv = ["/usr/bin/python3", "-c", code, *(argument.format(work=work) for argument in arguments)]
-        common = {"writable": [work], "readable": [], "bounds": given, "tmpfs_bytes": tmpfs_bytes}
-        command = (
-            around_build(argv, directory=work, environment={"LC_ALL": "C"}, **common)  # type: ignore[arg-type]
-            if request.param == "build"
-            else around_server(argv, **common)  # type: ignore[arg-type]
+        command = sandboxed(
+            argv,
+            writable=[work],
+            bounds=given,
+            tmpfs_bytes=tmpfs_bytes,
+            directory=work if request.param == "build" else None,
+            environment={"LC_ALL": "C"} if request.param == "build" else None,
         )
         done = subprocess.run(account.command(command), cwd=work, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.engines.account import Account, server_account
-from runners.engines.errors import NoAccount
+from runners.errors import NoAccount
 
 STRANGER = Account(name="stranger", uid=54321, gid=54321, drops=True)
 

@@ -18,9 +18,9 @@ import pytest
 
 from runners.engines import server_account, stop_leftovers
 from runners.engines.leftovers import kill_server, remove_vgdb_pipes
-from runners.engines.sandbox import sandboxed
 from runners.engines.server_process import ServerProcess
 from runners.engines.server_records import ProcessId, ServerRecord, read_records
+from runners.sandbox import SERVER, sandboxed
 
 #: Starts a "server" with a child, says their process ids, and waits to be killed.
 HARNESS = """
@@ -121,7 +121,7 @@ def confined(place: Path) -> Iterator[ServerProcess]:
     account.own(place / "server")
     server = ServerProcess("sleeper", place / "server", account, place / "state", "KILL")
     server.confine = lambda argv: sandboxed(
-        argv, readable=[], writable=[server.directory, server.socket_directory], share_processes=True
+        argv, bounds=SERVER, writable=[server.directory, server.socket_directory], share_processes=True
     )
     yield server
     server.kill()

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from runners.engines import Engine, EngineError, Installed, server_account
-from runners.engines.errors import WrongVersion
 from runners.engines.server_records import ProcessId
+from runners.errors import WrongVersion
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from runners.engines import Engine, EngineError, Installed, server_account, stop_leftovers
-from runners.engines.errors import ServerDied, WrongVersion
 from runners.engines.mirrors import reachable_directory, reachable_release
 from runners.engines.server_records import ProcessId, read_records
+from runners.errors import ServerDied, WrongVersion
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e

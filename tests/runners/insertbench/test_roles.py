@@ -15,7 +15,7 @@ from runners.engines import Connection
 from runners.insertbench.roles import LUA, commits, role_commands, roles_of
 from runners.sessions import plan_session
 from runners.settings import Benchmark, InsertSize, Profile, Step, load_benchmark, load_profile, load_server
-from runners.settings.sizes import size_of
+from runners.settings.profiles import size_of
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 POSTGRES = Connection("pgsql", Path("/run/pg"), 5432, "pointdrop", "postgres")

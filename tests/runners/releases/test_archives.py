@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.errors import UnsafeArchive
 from runners.releases.archives import Limits, relative_name, remove_tree, seal, unpack
-from runners.releases.errors import UnsafeArchive
 
 
 def tar_of(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

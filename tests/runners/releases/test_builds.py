@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from history.errors import BadSettings
+from history.settings import read_model
 from runners.engines import server_account
+from runners.errors import BuildFailed, SourceUnavailable
 from runners.releases import Catalogue, Installed, UnknownRelease
 from runners.releases.archives import remove_tree
-from runners.releases.builds import Builder, BuildRecipe, load_recipe, steps
-from runners.releases.errors import BuildFailed, InvalidManifest, SourceUnavailable
+from runners.releases.builds import Builder, BuildRecipe, steps
 from tests.runners.releases.vendorsite import Site
 
 PROGRAM = '#include <stdio.h>\nint main(void) { puts("postgres (PostgreSQL) 17.2"); return 0; }\n'
@@ -287,14 +289,14 @@ def test_what_is_no_ref_never_reaches_git(catalogue: Catalogue, ref: str) -> Non
 
 def test_recipes_that_cannot_be_used_name_file_and_key(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('system = "autotools"\n')
-    with pytest.raises(InvalidManifest, match=r"bad\.toml(.|\n)*system(.|\n)*configure"):
-        load_recipe(tmp_path / "bad.toml")
-    with pytest.raises(InvalidManifest, match=r"none\.toml"):
-        load_recipe(tmp_path / "none.toml")
+    with pytest.raises(BadSettings, match=r"bad\.toml(.|\n)*system(.|\n)*configure"):
+        read_model(tmp_path / "bad.toml", BuildRecipe)
+    with pytest.raises(BadSettings, match=r"none\.toml"):
+        read_model(tmp_path / "none.toml", BuildRecipe)
 
 
 def test_every_committed_recipe_can_be_used(configs: Path) -> None:
-    recipes = {path: load_recipe(path) for path in configs.glob("dbms/*/recipes/*.toml")}
+    recipes = {path: read_model(path, BuildRecipe) for path in configs.glob("dbms/*/recipes/*.toml")}
     assert {recipe.system for recipe in recipes.values()} == {"configure", "cmake", "meson"}
     assert all(recipe.packages for recipe in recipes.values())
 

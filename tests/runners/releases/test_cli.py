@@ -11,8 +11,8 @@ from click.testing import Result as ClickResult
 from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
+from runners.errors import DigestMismatch, NotRunnable
 from runners.releases import UnknownRelease
-from runners.releases.errors import DigestMismatch, NotRunnable
 from tests.runners.releases.vendorsite import Site
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.errors import SourceUnavailable, UnsafeArchive
 from runners.releases.debian import _unpack_package, mirror_lines
-from runners.releases.errors import SourceUnavailable, UnsafeArchive
 
 #: Address, suite, component and origin, as `apt-get indextargets` has them.
 DEBIAN = [
