@@ -95,16 +95,6 @@ def _perf(facts: Facts) -> tuple[Status, str]:
     return "warn", f"no hardware counters here (perf_event_paranoid {facts.perf_paranoid})"
 
 
-def _ptrace(facts: Facts) -> tuple[Status, str]:
-    scope = facts.ptrace_scope or 0  # without the Yama module there is no restriction
-    return _is(scope, scope <= 1, f"scope {scope}")
-
-
-def _clock(facts: Facts) -> tuple[Status, str]:
-    found = "synchronised" if facts.clock_synchronised else "free-running"
-    return _is(facts.clock_synchronised, facts.clock_synchronised, found)
-
-
 def _user(facts: Facts) -> tuple[Status, str]:
     if not facts.root:
         return "ok", "not root: servers run as this account"

@@ -13,6 +13,7 @@ with engine:                       # always stopped, also after an error or Ctrl
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
@@ -27,10 +28,10 @@ from typing import Any, ClassVar, Literal, Self
 from runners.bounds import scope
 from runners.engines.account import Account
 from runners.engines.server_process import ServerProcess
-from runners.errors import EngineError, WrongVersion
+from runners.errors import EngineError, ServerDied, WrongVersion
 from runners.releases.installed import Installed
 from runners.sandbox import SERVER, sandboxed
-from runners.settings.dbms import RenderedOptions, release_numbers
+from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption, release_numbers
 
 #: Seconds until a server must answer; crash recovery of a large pool is the longest case.
 READY_DEADLINE_S = 120.0
@@ -60,6 +61,9 @@ class Engine(ABC):
     #: What the server gets when the harness dies.
     death_signal: ClassVar[str] = "KILL"
     stop_signal: ClassVar[Signals] = Signals.SIGTERM
+    #: In the log of a server that refused an option: `option`; and with it `value`, and a `hint` where there is one.
+    unknown_option: ClassVar[re.Pattern[str]]
+    bad_value: ClassVar[re.Pattern[str]]
 
     def __init__(
         self,
@@ -140,7 +144,10 @@ class Engine(ABC):
 
         ServerDied, ServerTimeout (both with the end of the log), WrongVersion, UnknownOption, ConfigNotRunnable.
         """
-        self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
+        try:
+            self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
+        except ServerDied as error:
+            raise self._explained(error) from error
         wanted, reported = self.installed.release.version, self.version()
         if not same_version(wanted, reported):
             self.kill()
@@ -148,6 +155,18 @@ class Engine(ABC):
                 f"{self.installed.prefix} holds {self.installed.release.dbms} {reported}, not {wanted}: "
                 "the release manifest names the wrong archive"
             )
+
+    def _explained(self, error: ServerDied) -> Exception:
+        """An option that this release or build refuses is the config's fault, and the log says which."""
+        where = f"config {self.options.config} on {self.installed.release.name}"
+        if unknown := self.unknown_option.search(str(error)):
+            option = unknown["option"]
+            return UnknownOption(f"{where}: there is no option {option}; give it `since` or `before` in configs.toml")
+        if bad := self.bad_value.search(str(error)):
+            hint = bad.groupdict().get("hint")
+            refused = f"{where}: this build does not have {bad['option']} = {bad['value']}"
+            return ConfigNotRunnable(refused + (f" ({hint})" if hint else ""))
+        return error
 
     @property
     def under_valgrind(self) -> bool:

@@ -1,18 +1,21 @@
-"""Two readings and a rate to costs an operation. Pure.
+"""Two samples of the meters and a rate to costs an operation. Pure.
 
-The field's definition: mean rate over the test divided by its throughput, so the window of the readings may be a
+The field's definition: mean rate over the test divided by its throughput, so the window of the samples may be a
 little shorter than that of the operations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runners.meters.sample import MeterSample
+from runners.meters.sample import MeterSample, growth
 
 US = 1e6
 KB = 1024
 MB = 1024**2
+#: Metrics that both benchmarks have.
+QPS, SERVER_CPU, RSS = "qps", "cpu_us/o", "rss"
 
 
 @dataclass(frozen=True)
@@ -36,53 +39,35 @@ def per_operation(first: MeterSample, last: MeterSample, operations_per_s: float
     >>> per_operation(a, b, 1000.0)
     {'cpu/o': 0.025, 'cpu_us/o': 400.0, 'cs/o': 4.0}
     """
-    seconds = last.at_s - first.at_s
-    if seconds <= 0 or operations_per_s <= 0:
+    used = growth(first, last)
+    if used.at_s <= 0 or operations_per_s <= 0:
         return {}
-    operations = operations_per_s * seconds
+    operations = operations_per_s * used.at_s
     costs: dict[str, float] = {}
-    if first.cpu and last.cpu and last.cpu.total_s > first.cpu.total_s:
-        busy_pct = 100 * (last.cpu.busy_s - first.cpu.busy_s) / (last.cpu.total_s - first.cpu.total_s)
-        costs["cpu/o"] = busy_pct / operations_per_s
-    if first.server_cpu_s is not None and last.server_cpu_s is not None:
-        costs["cpu_us/o"] = (last.server_cpu_s - first.server_cpu_s) * US / operations
-    if first.context_switches is not None and last.context_switches is not None:
-        costs["cs/o"] = (last.context_switches - first.context_switches) / operations
-    if first.disk and last.disk:
-        costs["r/o"] = (last.disk.reads - first.disk.reads) / operations
-        costs["rKB/o"] = (last.disk.read_bytes - first.disk.read_bytes) / KB / operations
-        costs["w/o"] = (last.disk.writes - first.disk.writes) / operations
-        costs["wKB/o"] = (last.disk.written_bytes - first.disk.written_bytes) / KB / operations
-        costs |= _flushes(first, last, operations)
-    if last.rss_bytes is not None:
-        costs["rss"] = last.rss_bytes / MB
-    return costs
+    if used.cpu and used.cpu.total_s > 0:
+        costs["cpu/o"] = 100 * used.cpu.busy_s / used.cpu.total_s / operations_per_s
+    costs |= divided({SERVER_CPU: used.server_cpu_s}, operations / US)
+    costs |= divided({"cs/o": used.context_switches}, operations)
+    if disk := used.disk:
+        costs |= divided({"r/o": disk.reads, "w/o": disk.writes, "f/o": disk.flushes}, operations)
+        costs |= divided({"rKB/o": disk.read_bytes, "wKB/o": disk.written_bytes}, operations * KB)
+        costs |= divided({"f_await": disk.flush_ms}, disk.flushes or 0)
+    return costs | divided({RSS: last.rss_bytes}, MB)
 
 
-def _flushes(first: MeterSample, last: MeterSample, operations: float) -> dict[str, float]:
-    assert first.disk and last.disk
-    if first.disk.flushes is None or last.disk.flushes is None:
-        return {}
-    flushes = last.disk.flushes - first.disk.flushes
-    costs = {"f/o": flushes / operations}
-    if flushes and first.disk.flush_ms is not None and last.disk.flush_ms is not None:
-        costs["f_await"] = (last.disk.flush_ms - first.disk.flush_ms) / flushes
-    return costs
+def divided(totals: Mapping[str, float | None], by: float) -> dict[str, float]:
+    """Each total that is known, divided; none when there is nothing to divide by."""
+    return {name: total / by for name, total in totals.items() if total is not None and by > 0}
 
 
 def foreign_noise(first: MeterSample, last: MeterSample) -> Noise:
-    """How much of the machine others had between two readings."""
-    seconds = max(last.at_s - first.at_s, 1e-9)
-    harness_s = last.harness_cpu_s - first.harness_cpu_s
-    harness = harness_s / seconds
-    if not (first.cpu and last.cpu) or last.cpu.total_s <= first.cpu.total_s:
+    """How much of the machine others had between two samples."""
+    used = growth(first, last)
+    harness = used.harness_cpu_s / max(used.at_s, 1e-9)
+    if not used.cpu or used.cpu.total_s <= 0:
         return Noise(steal=None, foreign=None, harness=harness)
-    total = last.cpu.total_s - first.cpu.total_s
-    steal = (last.cpu.steal_s - first.cpu.steal_s) / total
-    clocks = [(first.server_cpu_s, last.server_cpu_s), (first.client_cpu_s, last.client_cpu_s)]
-    ours = harness_s
-    for before, after in clocks:
-        if before is None or after is None:
-            return Noise(steal=steal, foreign=None, harness=harness)
-        ours += after - before
-    return Noise(steal=steal, foreign=max(0.0, (last.cpu.busy_s - first.cpu.busy_s - ours) / total), harness=harness)
+    steal, foreign = used.cpu.steal_s / used.cpu.total_s, None
+    if used.server_cpu_s is not None and used.client_cpu_s is not None:
+        ours = used.harness_cpu_s + used.server_cpu_s + used.client_cpu_s
+        foreign = max(0.0, (used.cpu.busy_s - ours) / used.cpu.total_s)
+    return Noise(steal, foreign, harness)

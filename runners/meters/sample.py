@@ -1,4 +1,4 @@
-"""One reading of all meters: counters that only grow, and what the kernel's files say of them. Pure.
+"""One sample of all meters: counters that only grow, and what the kernel's files say of them. Pure.
 
 >>> cpu = parse_cpu("cpu  100 0 50 800 50 0 0 10 0 0\\n", ticks_per_s=100)
 >>> (cpu.busy_s, cpu.steal_s, cpu.total_s)
@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
 
 #: Unit of /proc/diskstats, whatever the device's own sectors are (kernel documentation, admin-guide/iostats).
 SECTOR_BYTES = 512
@@ -53,6 +54,20 @@ class MeterSample:
     client_cpu_s: float | None
     harness_cpu_s: float
     rss_bytes: int | None
+
+
+def growth(first: MeterSample, last: MeterSample) -> MeterSample:
+    """What every counter grew by; what one of the two does not tell is None."""
+
+    def difference(before: Any, after: Any) -> Any:
+        if before is None or after is None:
+            return None
+        if not is_dataclass(after):
+            return after - before
+        values = {f.name: difference(getattr(before, f.name), getattr(after, f.name)) for f in fields(after)}
+        return after.__class__(**values)
+
+    return cast("MeterSample", difference(first, last))
 
 
 def parse_cpu(stat: str, *, ticks_per_s: int) -> Cpu | None:

@@ -19,6 +19,7 @@ import shutil
 import stat
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -134,14 +135,26 @@ class _Target:
         os.link(source, path)
 
 
-def check_links(root: Path) -> None:
-    """Follow every link below `root` once more: links to links can lead out although each looks harmless."""
+def links_out(root: Path, prefix: Path | None = None) -> Iterator[Path]:
+    """Every link below `root` that leads out of it, relative to `root`; links to links can, harmless as each may look.
+
+    With `prefix`, where the tree will stand, links to what is below that are links inside.
+    """
     inside = Path(os.path.realpath(root))
     for path in inside.rglob("*"):
         if path.is_symlink():
-            end = Path(os.path.realpath(path))
-            if end != inside and inside not in end.parents:
-                raise UnsafeArchive(f"archive link {path.relative_to(inside)} leads out through other links")
+            target = path.readlink()
+            if prefix and target.is_relative_to(prefix):
+                target = inside / target.relative_to(prefix)
+            end = Path(os.path.realpath(path.parent / target))
+            if not (end.is_relative_to(inside) or (prefix and end.is_relative_to(prefix))):
+                yield path.relative_to(inside)
+
+
+def check_links(root: Path) -> None:
+    """UnsafeArchive when a link leads out."""
+    for name in links_out(root):
+        raise UnsafeArchive(f"archive link {name} leads out through other links")
 
 
 def _below(name: str, subtree: str) -> str | None:

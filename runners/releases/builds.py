@@ -27,7 +27,7 @@ from history.settings import Setting
 from runners.bounds import LEAST_FREE_BYTES, DiskFull, run_within, scope
 from runners.engines.account import server_account
 from runners.errors import BuildFailed
-from runners.releases.archives import remove_tree
+from runners.releases.archives import links_out, remove_tree
 from runners.sandbox import BUILD, sandboxed
 
 #: MySQL, the slowest, on two cores without a warm ccache.
@@ -185,7 +185,10 @@ class Builder:
             raise BuildFailed(f"what the build installed at {prefix} leads out of its directory; the log is {log}")
         staged.replace(into)
         if self._sandbox:
-            _check_links(into, prefix, log)
+            for name in links_out(into, prefix):
+                raise BuildFailed(
+                    f"the build installed {name}, a link that leads out of its directory; the log is {log}"
+                )
         _take_back(into)
         for directory in (work, stage):
             shutil.rmtree(directory)
@@ -207,21 +210,6 @@ class Builder:
                 f"the build failed with status {status}:\n  {last}\nThe whole log is {log}. "
                 f"It needs: apt-get install {' '.join(self.recipe.packages)}"
             )
-
-
-def _check_links(tree: Path, prefix: Path, log: Path) -> None:
-    """BuildFailed when a link in `tree`, which will stand at `prefix`, leads out of it."""
-    inside = tree.resolve()
-    for path in inside.rglob("*"):
-        if not path.is_symlink():
-            continue
-        target = path.readlink()
-        if target.is_relative_to(prefix):
-            target = inside / target.relative_to(prefix)
-        end = Path(os.path.realpath(path.parent / target))
-        if not (end.is_relative_to(inside) or end.is_relative_to(prefix)):
-            name = path.relative_to(inside)
-            raise BuildFailed(f"the build installed {name}, a link that leads out of its directory; the log is {log}")
 
 
 def _take_back(tree: Path) -> None:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Literal
+
+from pydantic import TypeAdapter
 
 from history.errors import BadSettings
 from history.model import Release
@@ -44,6 +44,7 @@ from runners.releases.sources import (
 
 #: Hex digits of a commit or patch in the name of a build.
 MARK_DIGITS = 10
+_OFFERS = TypeAdapter(list[Offer])
 #: `gone`: pinned, but the source no longer has those bytes and they are not in the cache.
 StateName = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
 
@@ -175,19 +176,11 @@ class Catalogue:
         except (ReleaseError, BadSettings) as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
-        path = self._metadata_path(dbms, settings.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows = [{"version": o.version, "locator": o.locator, "released": o.released} for o in offers]
-        write_atomically(path, json.dumps(rows, default=str, indent=1))
+        write_atomically(self._metadata_path(dbms, settings.name), _OFFERS.dump_json(offers, indent=1).decode())
 
     def _remembered(self, dbms: str, source: str) -> Sequence[Offer]:
         path = self._metadata_path(dbms, source)
-        if not path.is_file():
-            return []
-        return [
-            Offer(row["version"], row["locator"], row["released"] and date.fromisoformat(row["released"]))
-            for row in json.loads(path.read_text())
-        ]
+        return _OFFERS.validate_json(path.read_bytes()) if path.is_file() else []
 
     # --- getting one ---
 

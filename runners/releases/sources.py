@@ -17,6 +17,8 @@ from typing import Annotated, ClassVar, Literal, Protocol
 from pydantic import AfterValidator, Field
 
 from history.settings import Setting
+from runners.errors import DigestMismatch
+from runners.releases.installed import file_digest
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,15 @@ def set_digest(parts: dict[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def part_of(path: Path, name: str = "") -> Part:
+def part_of(path: Path) -> Part:
     """Digest and size of a file, read once."""
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Part(name or path.name, path, digest, path.stat().st_size)
+    return Part(path.name, path, file_digest(path), path.stat().st_size)
+
+
+def check_digest(path: Path, algorithm: str, published: str, where: str) -> None:
+    """DigestMismatch unless the vendor published this digest of the file; `where` names the place it did."""
+    if (digest := file_digest(path, algorithm)) != published:
+        raise DigestMismatch(f"{path.name} ({algorithm} {where})", published, digest)
 
 
 class Source(Protocol):

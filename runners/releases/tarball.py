@@ -6,7 +6,6 @@ signature by a key that is committed beside the manifest is demanded too.
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 import zipfile
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
 from runners.releases.signatures import verify_signature
-from runners.releases.sources import Download, Offer, Part, TarballSettings, part_of
+from runners.releases.sources import Download, Offer, Part, TarballSettings, check_digest, part_of
 from runners.releases.vendors import FILES, OFFERS, VendorFile
 from runners.releases.web import Web
 
@@ -54,17 +53,19 @@ class TarballSource:
             raise Unverifiable(f"{file.name}: the vendor publishes {algorithm} and no signature; it was not used")
         path, published = into / Path(file.name).name, file.checksums[algorithm]
         self._web.download(file.url, path)
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, algorithm).hexdigest()
-        if digest != published:
-            if not (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
-                raise SourceUnavailable(f"{file.url}: the server sent something that is no archive ({_begins(path)})")
-            raise DigestMismatch(f"{file.name} ({algorithm} published by the vendor)", published, digest)
+        try:
+            check_digest(path, algorithm, published, "published by the vendor")
+        except DigestMismatch as error:
+            if tarfile.is_tarfile(path) or zipfile.is_zipfile(path):
+                raise
+            raise SourceUnavailable(
+                f"{file.url}: the server sent something that is no archive ({_begins(path)})"
+            ) from error
         verified = f"{algorithm} on the vendor's site"
         signature = self._signed(offer, file, path, into)
         return Download(
             parts=(part_of(path),),
-            upstream=f"{algorithm}:{digest}",
+            upstream=f"{algorithm}:{published}",
             verified=verified + (f", and signature {signature.split()[-1][-16:]}" if algorithm in WEAK else ""),
             signature=signature,
         )

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 from urllib.parse import quote
 
 from runners.errors import SourceUnavailable, Unverifiable
@@ -92,19 +91,12 @@ def mysql_file(base: str, version: str, patterns: Sequence[str], get: Get) -> Ve
 # --- MariaDB -------------------------------------------------------------------------------------------------
 
 
-def _object(text: str, key: str, what: str) -> Any:
-    try:
-        return json.loads(text)[key]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SourceUnavailable(f"{what}: the answer has no {key!r}, so it is not what the API gives") from error
-
-
 @contextmanager
 def _as_the_api_gives_it(what: str) -> Iterator[None]:
     """SourceUnavailable for an answer of another shape than is read here."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceUnavailable(f"{what}: the answer is not what the API gives: {error!r}") from error
 
 
@@ -117,26 +109,21 @@ def _day(text: object) -> date | None:
 
 
 def mariadb_offers(base: str, get: Get) -> list[Offer]:
-    with _as_the_api_gives_it(base):
-        return _mariadb_offers(base, get)
-
-
-def _mariadb_offers(base: str, get: Get) -> list[Offer]:
     offers = []
-    for major in _object(get(f"{base}/"), "major_releases", base):
-        status = str(major.get("release_status", "")).lower()
-        if any(word in status for word in MARIADB_UNFINISHED):
-            continue
-        url = f"{base}/{major['release_id']}/"
-        for version, release in _object(get(url), "releases", url).items():
-            offers.append(Offer(version, version, _day(release.get("date_of_release"))))
+    with _as_the_api_gives_it(base):
+        for major in json.loads(get(f"{base}/"))["major_releases"]:
+            status = str(major.get("release_status", "")).lower()
+            if not any(word in status for word in MARIADB_UNFINISHED):
+                releases = json.loads(get(f"{base}/{major['release_id']}/"))["releases"]
+                for version, release in releases.items():
+                    offers.append(Offer(version, version, _day(release.get("date_of_release"))))
     return offers
 
 
 def mariadb_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
     url = f"{base}/{version}/"
-    data = _object(get(url), "release_data", url)
     with _as_the_api_gives_it(url):
+        data = json.loads(get(url))["release_data"]
         files = {str(file["file_name"]): file for file in data[version]["files"]} if version in data else {}
         chosen = files[choose(sorted(files), patterns, version)]
         sums = chosen.get("checksum") or {}

@@ -12,7 +12,7 @@ from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, StatementPla
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
 from runners.instructions.valgrind import Callgrind
-from runners.meters.costs import Noise, foreign_noise, per_operation
+from runners.meters.costs import QPS, SERVER_CPU, Noise, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import Meter, directory_bytes
 from runners.meters.sample import MeterSample
@@ -67,11 +67,16 @@ def measurements(test: Test, values: dict[str, float], metrics: MetricRegistry, 
             metric=name,
             value=value,
             unit=metrics[name].unit,
-            better=test.better if name == "qps" else metrics[name].better,
+            better=test.better if metrics[name].kind == "throughput" else metrics[name].better,
             operations=operations,
         )
         for name, value in values.items()
     ]
+
+
+def database_size(engine: Engine) -> dict[str, float]:
+    """The data directory as it is, by metric."""
+    return {"dbgb": directory_bytes(engine.data) / GB}
 
 
 def operations_of(test: Test, statements: int, events: int, scale: Scale) -> float:
@@ -150,7 +155,7 @@ class TimeLane:
     ) -> TestResult:
         operations = operations_of(test, report.queries, report.events, self.scale)
         rate = rate_of(test, report, self.scale)
-        values = {"qps": rate}
+        values = {QPS: rate}
         result = TestResult(seconds=float(test_seconds(test, self.profile)))
         if len(meter_samples) >= 2:
             values |= per_operation(meter_samples[0], meter_samples[-1], rate)
@@ -158,12 +163,12 @@ class TimeLane:
         else:
             result.warnings.append(f"{test.name}: too short for the meters; it has throughput only")
         values |= {EVENTS[event]: per_s / rate for event, per_s in rates.items()}
-        values["dbgb"] = directory_bytes(engine.data) / GB
+        values |= database_size(engine)
         result.measurements = measurements(test, values, self.metrics, round(operations))
         per_statement = operations / report.queries
         counted = [second for second in report.seconds if second.at_s > self.profile.warmup_s]
         result.samples = {
-            "qps": tuple(second.qps * per_statement for second in counted),
+            QPS: tuple(second.qps * per_statement for second in counted),
             "p99_ms": tuple(second.latency_ms for second in counted),
             "histogram_ms": tuple(value for value, _ in report.histogram),
             "histogram_count": tuple(float(count) for _, count in report.histogram),
@@ -177,9 +182,9 @@ class TimeLane:
 def _costs_by_second(meter_samples: list[MeterSample], rate: float) -> dict[str, tuple[float, ...]]:
     """Server CPU between successive meter_samples, in microseconds an operation at the test's mean rate."""
     pairs = pairwise(meter_samples)
-    costs = [per_operation(first, last, rate).get("cpu_us/o") for first, last in pairs if last.at_s - first.at_s > 0.5]
-    by_second = tuple(cost for cost in costs if cost is not None)
-    return {"cpu_us/o": by_second} if by_second else {}
+    costs = [per_operation(first, last, rate) for first, last in pairs if last.at_s - first.at_s > 0.5]
+    by_second = tuple(cost[SERVER_CPU] for cost in costs if SERVER_CPU in cost)
+    return {SERVER_CPU: by_second} if by_second else {}
 
 
 @dataclass

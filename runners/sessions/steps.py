@@ -8,11 +8,11 @@ from history.metrics import MetricRegistry
 from history.model import StatementPlan
 from runners.engines import Engine
 from runners.insertbench.driver import run_step
-from runners.insertbench.figures import SLA_SHARE, Rates, efficiency, measured_rates, parse_window, throughput
+from runners.insertbench.figures import IPS, SLA_SHARE, Rates, efficiency, measured_rates, parse_window, throughput
 from runners.insertbench.roles import explain_command, prepare_command, role_commands
-from runners.meters.costs import foreign_noise
-from runners.meters.proc import Meter, directory_bytes
-from runners.sessions.lanes import GB, GRACE_S, TestResult, measurements
+from runners.meters.costs import QPS, foreign_noise
+from runners.meters.proc import Meter
+from runners.sessions.lanes import GRACE_S, MS, TestResult, database_size, measurements
 from runners.sessions.prepared_data import EXPLAIN_DEADLINE_S
 from runners.settings import InsertSize, Test
 from runners.sysbench.driver import run_sysbench
@@ -20,7 +20,6 @@ from runners.sysbench.output import SysbenchReport, parse_plans, parse_report
 
 #: Rows a second that even a slow disk with sync on commit takes; past that the step is stuck.
 SLOWEST_ROWS_PER_S = 50.0
-MS = 1e3
 
 
 @dataclass
@@ -52,7 +51,7 @@ class StepLane:
         first, last = done.meter_samples[0], done.meter_samples[-1]
         values = throughput(rates) | efficiency(first, last, rates)
         values["maxop"] = reports[main].latency_max_ms / MS
-        values["dbgb"] = directory_bytes(engine.data) / GB
+        values |= database_size(engine)
         result = TestResult(
             measurements=measurements(test, values, self.metrics, rates.operations),
             samples=samples(test.step.rows_per_commit, reports),
@@ -100,9 +99,9 @@ def samples(rows_per_commit: int, reports: dict[str, SysbenchReport]) -> dict[st
     for role, report in reports.items():
         prefix = "" if role == main else f"{role}_"
         if role == "query":
-            by_name["qps"] = tuple(second.qps for second in report.seconds)
+            by_name[QPS] = tuple(second.qps for second in report.seconds)
         elif role in ("insert", "delete"):
-            name = "ips" if role == "insert" else "dps"
+            name = IPS if role == "insert" else "dps"
             by_name[name] = tuple(second.tps * rows_per_commit for second in report.seconds)
         by_name[f"{prefix}max_ms"] = tuple(second.latency_ms for second in report.seconds)
         by_name[f"{prefix}histogram_ms"] = tuple(value for value, _ in report.histogram)

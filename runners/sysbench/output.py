@@ -24,8 +24,8 @@ from history.model import StatementPlan
 from runners.errors import WorkloadFailed
 
 _SECOND = re.compile(
-    r"^\[ (?P<at>\d+)s \] thds: (?P<threads>\d+) tps: (?P<tps>[\d.]+) qps: (?P<qps>[\d.]+) .*"
-    r"lat \(ms,\d+%\): (?P<latency>[\d.]+) err/s: (?P<errors>[\d.]+)"
+    r"^\[ (?P<at>\d+)s \] thds: \d+ tps: (?P<tps>[\d.]+) qps: (?P<qps>[\d.]+) .*"
+    r"lat \(ms,\d+%\): (?P<latency>[\d.]+) err/s: "
 )
 _BUCKET = re.compile(r"^\s*(?P<value>\d+\.\d+) \|\**\s+(?P<count>\d+)\s*$")
 _COUNTED = re.compile(r"^counted: pid=(\d+) events=(\d+) statements=(\d+)$", re.MULTILINE)
@@ -40,11 +40,9 @@ class Second:
     """One line of the per-second report."""
 
     at_s: int
-    threads: int
     tps: float
     qps: float
     latency_ms: float
-    errors_per_s: float
 
 
 @dataclass(frozen=True)
@@ -64,20 +62,13 @@ class SysbenchReport:
     queries: int
     seconds_measured: float
     errors: int
-    latency_avg_ms: float
     latency_max_ms: float
-    latency_p99_ms: float
     latency_sum_ms: float
     """Of all events that ended, each from its own begin, over all threads."""
     seconds: tuple[Second, ...]
     histogram: tuple[tuple[float, int], ...]
     """(upper value in ms, count), by value."""
     counted: CountedWindow | None = None
-
-    @property
-    def qps(self) -> float:
-        """Statements a second."""
-        return self.queries / self.seconds_measured if self.seconds_measured else 0.0
 
 
 def parse_second(line: str) -> Second | None:
@@ -87,11 +78,9 @@ def parse_second(line: str) -> Second | None:
         return None
     return Second(
         at_s=int(match["at"]),
-        threads=int(match["threads"]),
         tps=float(match["tps"]),
         qps=float(match["qps"]),
         latency_ms=float(match["latency"]),
-        errors_per_s=float(match["errors"]),
     )
 
 
@@ -113,9 +102,7 @@ def parse_report(text: str) -> SysbenchReport:
         queries=int(queries),
         seconds_measured=queries / rate if rate else 0.0,
         errors=int(_pair(last, "ignored errors")[0]),
-        latency_avg_ms=_number(last, "avg"),
         latency_max_ms=_number(last, "max"),
-        latency_p99_ms=_number(last, r"\d+th percentile"),
         latency_sum_ms=_number(last, "sum"),
         seconds=tuple(second for line in text.splitlines() if (second := parse_second(line))),
         histogram=tuple(sorted(merged.items())),
