@@ -22,12 +22,8 @@ TOOL_TIMEOUT_S = 20
 TOOLS = {
     "sysbench": ("sysbench", "--version"),
     "valgrind": ("valgrind", "--version"),
-    "vgdb": ("vgdb", "--help"),
     "perf": ("perf", "--version"),
     "bwrap": ("bwrap", "--version"),
-    "mvn": ("mvn", "--version"),
-    "setpriv": ("setpriv", "--version"),
-    "apt-get": ("apt-get", "--version"),
 }
 
 

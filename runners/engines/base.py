@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from runners.bounds import scope
 from runners.engines.account import Account
+from runners.engines.mirrors import copy_tree
 from runners.engines.server_process import ServerProcess
 from runners.errors import EngineError, ServerDied, WrongVersion
 from runners.releases.installed import Installed
@@ -203,14 +203,7 @@ class Engine(ABC):
         if target.exists():
             shutil.rmtree(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            ["cp", "--archive", "--reflink=auto", "--", str(source), str(target)],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise EngineError(f"cannot copy {source} to {target}: {done.stderr.strip()}")
+        copy_tree(source, target)
 
     def _sandboxed(self, argv: Sequence[str]) -> list[str]:
         # Valgrind is steered from outside by process id, so its processes keep theirs.

@@ -9,10 +9,11 @@ import os
 import time
 from pathlib import Path
 
+import psutil
+
 from runners.meters.sample import (
+    Cpu,
     MeterSample,
-    parse_context_switches,
-    parse_cpu,
     parse_disk,
     parse_reaped_cpu_s,
     parse_rss_bytes,
@@ -41,12 +42,16 @@ class Meter:
 
     def read(self) -> MeterSample:
         """All counters now."""
-        stat = _text(_PROC / "stat") or ""
+        times = psutil.cpu_times()
         pids = self.pids()
         return MeterSample(
             at_s=time.monotonic(),
-            cpu=parse_cpu(stat, ticks_per_s=self._ticks_per_s),
-            context_switches=parse_context_switches(stat),
+            cpu=Cpu(
+                busy_s=times.user + times.nice + times.system + times.irq + times.softirq,
+                idle_s=times.idle + times.iowait,
+                steal_s=times.steal,
+            ),
+            context_switches=psutil.cpu_stats().ctx_switches,
             disk=parse_disk(_text(_PROC / "diskstats") or "", self._device),
             server_cpu_s=self._server_cpu_s(pids),
             client_cpu_s=self._clients_cpu_s(),

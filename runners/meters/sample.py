@@ -1,13 +1,7 @@
-"""One sample of all meters: counters that only grow, and what the kernel's files say of them. Pure.
-
->>> cpu = parse_cpu("cpu  100 0 50 800 50 0 0 10 0 0\\n", ticks_per_s=100)
->>> (cpu.busy_s, cpu.steal_s, cpu.total_s)
-(1.5, 0.1, 10.1)
-"""
+"""One sample of all meters: counters that only grow, and what the kernel's files say of them. Pure."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
@@ -68,21 +62,6 @@ def growth(first: MeterSample, last: MeterSample) -> MeterSample:
         return after.__class__(**values)
 
     return cast("MeterSample", difference(first, last))
-
-
-def parse_cpu(stat: str, *, ticks_per_s: int) -> Cpu | None:
-    """The first line of /proc/stat; None when it is not there."""
-    ticks = re.match(r"cpu((?:\s+\d+){8})", stat)
-    if ticks is None:
-        return None
-    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) / ticks_per_s for field in ticks[1].split())
-    return Cpu(busy_s=user + nice + system + irq + softirq, idle_s=idle + iowait, steal_s=steal)
-
-
-def parse_context_switches(stat: str) -> int | None:
-    """`ctxt` of /proc/stat."""
-    switches = re.search(r"^ctxt (\d+)$", stat, re.MULTILINE)
-    return int(switches[1]) if switches else None
 
 
 def parse_disk(diskstats: str, device: str) -> Disk | None:

@@ -66,7 +66,8 @@ class Installer:
                 pin = pin or make_pin(download)
                 parts = self._adopt(dbms, download)
             assert pin is not None
-            installed = self._install(source, parts, pin.sha256 or "", pin.release(dbms), work)
+            key = self.key(source, pin.sha256 or "")
+            installed = self._keep(self._unpack(source, parts, key, work), key, parts, pin.release(dbms))
         self._cache.prune()
         return installed
 
@@ -86,10 +87,6 @@ class Installer:
                 installed = self._keep(tree, key, parts, release)
         self._cache.prune()
         return installed
-
-    def _install(self, source: Source, parts: tuple[Part, ...], sha256: str, release: Release, work: Path) -> Installed:
-        key = self.key(source, sha256)
-        return self._keep(self._unpack(source, parts, key, work), key, parts, release)
 
     def _unpack(self, source: Source, parts: tuple[Part, ...], key: str, work: Path) -> Path:
         tree = work / "tree"

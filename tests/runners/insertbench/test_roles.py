@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from history.errors import BadSettings
 from history.model import Release
 from runners.engines import Connection
+from runners.insertbench.driver import PAIRED
 from runners.insertbench.roles import LUA, commits, role_commands, roles_of
 from runners.sessions import plan_session
 from runners.settings import Benchmark, InsertSize, Profile, Step, load_benchmark, load_profile, load_server
@@ -107,16 +108,13 @@ def test_no_row_is_left_out(rows: int, each: int) -> None:
 @given(
     does=st.sampled_from(["load", "index", "replace", "range", "point"]),
     rows=st.integers(1, 1000),
-    clients=st.integers(1, 64),
 )
-def test_only_inserts_and_deletes_of_one_step_are_paired(does: str, rows: int, clients: int) -> None:
+def test_only_inserts_and_deletes_of_one_step_are_paired(does: str, rows: int) -> None:
     step = Step.model_validate(
         {"does": does, "rows_per_commit": rows, "rate": 100 if does in ("range", "point") else 0}
     )
-    roles = roles_of(step, "l.i1", SIZE, clients=clients)
-    paired = {role.name for role in roles if role.paired}
-    assert paired in (set(), {"insert", "delete"})
-    assert bool(paired) == any(role.name == "delete" for role in roles)
+    roles = roles_of(step, "l.i1", SIZE).keys()
+    assert ("delete" in roles) == (set(PAIRED) <= roles)
 
 
 def test_a_query_without_a_rate_behind_it_is_no_step() -> None:
@@ -132,8 +130,8 @@ def test_every_option_of_the_roles_is_one_of_the_scripts(benchmark: Benchmark) -
         option.replace("-", "_")
         for test in benchmark.tests
         if test.step
-        for role in roles_of(test.step, test.name, SIZE, clients=1)
-        for option in role.options
+        for role_options in roles_of(test.step, test.name, SIZE).values()
+        for option in role_options
     }
     assert given_options - {"time"} <= options
 

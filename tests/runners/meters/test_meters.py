@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,6 @@ from runners.meters.sample import (
     Cpu,
     Disk,
     MeterSample,
-    parse_context_switches,
-    parse_cpu,
     parse_disk,
     parse_reaped_cpu_s,
 )
@@ -39,11 +38,14 @@ LAST = MeterSample(
 )  # fmt: skip
 
 
-def test_us_and_sy_are_busy_and_iowait_is_idle() -> None:
-    cpu = parse_cpu(STAT, ticks_per_s=100)
-    assert cpu == Cpu(busy_s=13.4, idle_s=81.0, steal_s=0.6)
-    assert parse_context_switches(STAT) == 987_654
-    assert parse_cpu("intr 1", ticks_per_s=100) is None
+def test_us_and_sy_are_busy_and_iowait_is_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stat").write_text(STAT)
+    meter = Meter(os.getpid(), tmp_path)
+    monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
+    sample = meter.read()
+    assert sample.cpu is not None
+    assert (sample.cpu.busy_s, sample.cpu.idle_s, sample.cpu.steal_s) == pytest.approx((13.4, 81.0, 0.6))
+    assert sample.context_switches == 987_654
 
 
 def test_disks_by_number_with_flushes_where_the_kernel_has_them() -> None:
@@ -126,8 +128,6 @@ def test_the_cpu_clock_of_another_process_is_the_kernels() -> None:
 
 
 def test_a_reading_of_this_host(tmp_path: os.PathLike[str]) -> None:
-    from pathlib import Path
-
     data = Path(tmp_path)
     (data / "file").write_bytes(b"x" * 100_000)
     assert directory_bytes(data) >= 100_000
