@@ -172,14 +172,6 @@ class Engine(ABC):
     def under_valgrind(self) -> bool:
         return any(Path(part).name == "valgrind" for part in self.wrapper)
 
-    @property
-    def server_pid(self) -> int:
-        return self.server.pid
-
-    def pids(self) -> list[int]:
-        """The server and its children now."""
-        return self.server.pids()
-
     def stop(self, deadline_s: float = STOP_DEADLINE_S) -> tuple[str, ...]:
         """A clean stop; past the deadline the server is killed, which the returned warnings say."""
         return self.server.stop(self.stop_signal, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))

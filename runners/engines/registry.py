@@ -17,22 +17,18 @@ from runners.errors import EngineError
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
+ENGINES: dict[str, type[Engine]] = {"postgres": Postgres, "mysql": MySQL, "mariadb": MariaDB}
 #: MyRocks of this version and later is MariaDB's plugin; MySQL's forks stop at 8.0.
 MYROCKS_IN_MARIADB_SINCE = (10,)
 
 
 def engine_class(release: Release) -> type[Engine]:
     """The engine that runs `release`; EngineError when there is none."""
-    match release.dbms:
-        case "postgres":
-            return Postgres
-        case "mysql":
-            return MySQL
-        case "mariadb":
-            return MariaDB
-        case "myrocks":
-            numbers = release_numbers(release.dbms, release.version)
-            return MyRocksInMariaDB if numbers >= MYROCKS_IN_MARIADB_SINCE else MyRocksInMySQL
+    if release.dbms == "myrocks":
+        numbers = release_numbers(release.dbms, release.version)
+        return MyRocksInMariaDB if numbers >= MYROCKS_IN_MARIADB_SINCE else MyRocksInMySQL
+    if release.dbms in ENGINES:
+        return ENGINES[release.dbms]
     raise EngineError(f"there is no engine for {release.dbms!r}; there are mariadb, myrocks, mysql, postgres")
 
 

@@ -65,11 +65,10 @@ class ServerProcess:
         """
         self.record.write(self.state)
         watch = self._disk_watch()
-        command = [*self.scope, *self.account.command(self.confine(argv), self.death_signal)]
         try:
             watch.start()
             done = subprocess.run(
-                command,
+                self._command(argv),
                 cwd=self.directory,
                 env=self._environment(environment),
                 input=text_in.encode(errors="surrogateescape"),  # what is no UTF-8 comes out as it was read
@@ -99,7 +98,7 @@ class ServerProcess:
         self.record.write(self.state)
         with self.account.create(self.log) as log:
             self._process = subprocess.Popen(
-                [*self.scope, *self.account.command(self.confine(argv), self.death_signal)],
+                self._command(argv),
                 cwd=self.directory,
                 env=self._environment(environment),
                 stdin=subprocess.DEVNULL,
@@ -214,6 +213,9 @@ class ServerProcess:
             logged = ""
         said = f"\nits disk: {self._watch.message}" if self._watch and self._watch.message else ""
         return f"{_tail(logged)}{said}"
+
+    def _command(self, argv: Sequence[str]) -> list[str]:
+        return [*self.scope, *self.account.command(self.confine(argv), self.death_signal)]
 
     def _disk_watch(self) -> DiskWatch:
         least = LEAST_FREE_BYTES if self.watches_disk else 0

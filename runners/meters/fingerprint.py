@@ -33,16 +33,16 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
     >>> fingerprint_of(Facts(cpus=2, turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
     {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'virtualization': 'none', 'workload': 'de225b3a2237fb82'}
     """
-    named: dict[str, str | None] = {
+    named: dict[str, object] = {
         "cpu_model": facts.cpu_model,
-        "cores": _number(facts.cpus),
+        "cores": facts.cpus,
         "smt": facts.smt,
-        "governor": ",".join(facts.governors) or None,
+        "governor": ",".join(facts.governors),
         "turbo": None if facts.turbo is None else ("on" if facts.turbo else "off"),
         "thp": facts.thp,
-        "aslr": _number(facts.aslr),
-        "numa_nodes": _number(facts.numa_nodes),
-        "memory_gib": None if facts.memory_total is None else str(round(facts.memory_total / GIB)),
+        "aslr": facts.aslr,
+        "numa_nodes": facts.numa_nodes,
+        "memory_gib": None if facts.memory_total is None else round(facts.memory_total / GIB),
         "filesystem": facts.filesystem,
         "virtualization": facts.virtual or "none",
         "clocksource": facts.clocksource,
@@ -51,7 +51,7 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
         "workload": workload_digest(workload),
         **host,
     }
-    return Fingerprint(facts={name: text for name, text in sorted(named.items()) if text})
+    return Fingerprint(facts={name: str(fact) for name, fact in sorted(named.items()) if fact not in (None, "")})
 
 
 def workload_digest(workload: Mapping[str, Any]) -> str:
@@ -98,7 +98,3 @@ def _client_library() -> str | None:
     names = {path.name for pattern in ("libpq.so.*.*", "libm*client.so.*.*", "libmariadb.so.*")
              for path in Path("/usr/lib").glob(f"*-linux-gnu/{pattern}")}  # fmt: skip
     return " ".join(sorted(names)) or None
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else str(value)

@@ -78,8 +78,11 @@ class _Target:
         self.allowed_bytes = min(limits.total_bytes, max(packed_bytes, CHUNK_BYTES) * limits.ratio)
         self.written = self.members = 0
 
-    def place(self, name: str) -> Path:
-        """Where member `name` goes; its parents are made, and none of them may be a link that leads out."""
+    def place(self, name: str, replaces: bool = True) -> Path:
+        """Where member `name` goes; its parents are made, and none of them may be a link that leads out.
+
+        What is there is removed when the member `replaces` it, as everything but a directory does.
+        """
         self.members += 1
         if self.members > self.limits.members:
             raise UnsafeArchive(f"the archive has more than {self.limits.members} members; it was not unpacked")
@@ -88,12 +91,15 @@ class _Target:
         if parent != self.root and self.root not in parent.parents:
             raise UnsafeArchive(f"archive member {name!r} is written through a link that leads out")
         parent.mkdir(parents=True, exist_ok=True)
-        return parent / path.name
+        path = parent / path.name
+        if replaces and (path.is_symlink() or path.is_file()):
+            path.unlink()
+        return path
 
     def directory(self, name: str) -> None:
         if name == ".":
             return
-        path = self.place(name)
+        path = self.place(name, replaces=False)
         if not path.is_dir():
             path.mkdir(mode=0o755)
 
@@ -103,8 +109,6 @@ class _Target:
         The time of change is kept: `make` builds a source's ready-made parts again when they look older than the rest.
         """
         path = self.place(name)
-        if path.is_symlink() or path.exists():
-            path.unlink()
         with path.open("xb") as out:
             while chunk := data.read(CHUNK_BYTES):
                 if mode is None:
@@ -120,19 +124,13 @@ class _Target:
             os.utime(path, (modified, modified))
 
     def symlink(self, name: str, target: str) -> None:
-        path = self.place(name)
-        if path.is_symlink() or path.is_file():
-            path.unlink()
-        path.symlink_to(target)
+        self.place(name).symlink_to(target)
 
     def hardlink(self, name: str, target: str) -> None:
         source = Path(os.path.realpath(self.root / target))
         if self.root not in source.parents or not source.is_file():
             raise UnsafeArchive(f"archive link {name!r} -> {target!r} names no file unpacked before it")
-        path = self.place(name)
-        if path.is_symlink() or path.exists():
-            path.unlink()
-        os.link(source, path)
+        os.link(source, self.place(name))
 
 
 def links_out(root: Path, prefix: Path | None = None) -> Iterator[Path]:

@@ -205,16 +205,11 @@ class Cache:
         prefix = self.prefix_path(key).resolve()
         if any(prefix in program.parents for program in running):
             return False
-        handle = os.open(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(BlockingIOError), _only_owner(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT):
             self._record_path(key).unlink(missing_ok=True)
             remove_tree(prefix)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(handle)
-        return True
+            return True
+        return False
 
     def _remove_leftovers(self) -> Iterator[Removed]:
         with self.lock(_TMP):
@@ -229,18 +224,21 @@ class Cache:
 
     def _remove_work(self, path: Path) -> bool:
         """Remove a workspace that nobody has locked; whether it was one. Its owner may be removing it as well."""
-        try:
-            handle = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(FileNotFoundError, BlockingIOError), _only_owner(path, os.O_RDONLY):
             remove_tree(path)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(handle)
-        return True
+            return True
+        return False
+
+
+@contextmanager
+def _only_owner(path: Path, flags: int) -> Iterator[None]:
+    """The lock on `path`, which nobody else may hold; BlockingIOError when somebody does."""
+    handle = os.open(path, flags, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _unsealed(work: Path) -> None:

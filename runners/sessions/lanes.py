@@ -16,7 +16,7 @@ from runners.meters.costs import QPS, SERVER_CPU, Noise, foreign_noise, per_oper
 from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import Meter, directory_bytes
 from runners.meters.sample import MeterSample
-from runners.sessions.planning import test_seconds
+from runners.sessions.planning import counted_events, test_seconds
 from runners.sessions.prepared_data import explain
 from runners.settings import Profile, Scale, Test
 from runners.sysbench.commands import count_command, run_command
@@ -110,7 +110,7 @@ class TimeLane:
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails, or when no statement was executed."""
         warmup, seconds = self.profile.warmup_s, test_seconds(test, self.profile)
-        meter = Meter(engine.server_pid, engine.data)
+        meter = Meter(engine.server.pid, engine.data)
         meter_samples: list[MeterSample] = []
         perf, rates = PerfStat(supported_events()), dict[str, float]()
 
@@ -205,8 +205,8 @@ class CountedLane:
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
         assert test.counted is not None
-        events = max(1, round(test.counted.events * self.profile.events_factor))
-        own = -1 if engine.connection.driver == "pgsql" else engine.server_pid
+        events = counted_events(test, self.profile)
+        own = -1 if engine.connection.driver == "pgsql" else engine.server.pid
         command = count_command(
             engine.connection,
             test,

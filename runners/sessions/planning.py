@@ -126,6 +126,12 @@ def test_seconds(test: Test, profile: Profile) -> int:
     return {"read": profile.read_s, "write": profile.write_s, "scan": profile.scan_s, "warm": profile.warm_s}[test.kind]
 
 
+def counted_events(test: Test, profile: Profile) -> int:
+    """Counted events of a test in the instructions lane."""
+    assert test.counted is not None
+    return max(1, round(test.counted.events * profile.events_factor))
+
+
 def step_seconds(test: Test, size: InsertSize) -> float:
     """Expected seconds of a step of the Insert Benchmark."""
     assert test.step is not None

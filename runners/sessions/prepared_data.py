@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
+from pydantic import TypeAdapter
 
 from history.model import StatementPlan
 from runners.engines import Engine, EngineError
@@ -37,13 +38,16 @@ PREPARED_SHARE = 0.25
 #: Written last: a folder without it holds no prepared data.
 RECORD = "prepared.json"
 
+Plans = dict[str, tuple[StatementPlan, ...]]
+_PLANS = TypeAdapter(Plans)
+
 
 @dataclass(frozen=True)
 class Prepared:
     """A data directory to copy, and what was asked of it while it was made."""
 
     path: Path
-    plans: dict[str, tuple[StatementPlan, ...]]
+    plans: Plans
     """By test, with the data as loaded."""
     seconds: float
     reused: bool
@@ -104,7 +108,7 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
     with FileLock(f"{target}.lock"):
         record = target / RECORD
         if record.is_file():
-            plans = {name: tuple(StatementPlan(**plan) for plan in rows) for name, rows in _read(record).items()}
+            plans = _PLANS.validate_json(record.read_bytes())
             if recipe.scale is None or all(test.name in plans for test in tests):
                 os.utime(target)
                 return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
@@ -117,16 +121,13 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
         if warnings := engine.stop():
             raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
-        rows = {name: [plan.model_dump() for plan in test_plans] for name, test_plans in plans.items()}
         temporary = target / f"{RECORD}.new"
-        temporary.write_text(json.dumps(rows))
+        temporary.write_text(_PLANS.dump_json(plans).decode())
         temporary.replace(record)
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
 
 
-def _load(
-    engine: Engine, recipe: DataRecipe, scale: Scale, tests: tuple[Test, ...]
-) -> dict[str, tuple[StatementPlan, ...]]:
+def _load(engine: Engine, recipe: DataRecipe, scale: Scale, tests: tuple[Test, ...]) -> Plans:
     """Fill the running server's tables, age them, and settle; the plans of the tests on what is there now."""
     as_account = engine.account.command
     deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
@@ -164,8 +165,3 @@ def _remove(target: Path) -> None:
     """Its record first: what a kill leaves of the rest must not be taken for prepared data."""
     (target / RECORD).unlink(missing_ok=True)
     shutil.rmtree(target, ignore_errors=True)
-
-
-def _read(path: Path) -> dict[str, list[dict[str, str]]]:
-    contents: dict[str, list[dict[str, str]]] = json.loads(path.read_text())
-    return contents

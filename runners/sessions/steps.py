@@ -36,7 +36,7 @@ class StepLane:
         as_account, size, clients = engine.account.command, self.size, self.clients
         if test.step.does == "load":
             run_sysbench(as_account(prepare_command(engine.connection, clients=clients)), deadline_s=GRACE_S)
-        meter = Meter(engine.server_pid, engine.data)
+        meter = Meter(engine.server.pid, engine.data)
         done = run_step(
             role_commands(engine.connection, test, size, clients=clients, seed=seed),
             clients=clients,

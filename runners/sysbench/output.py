@@ -156,14 +156,16 @@ def _tail(text: str, lines: int = 6) -> str:
 
 
 def _pair(text: str, name: str) -> tuple[float, float]:
-    match = re.search(rf"^\s*{name}:\s+(\d+)\s+\(([\d.]+) per sec\.\)", text, re.MULTILINE)
-    if match is None:
-        raise WorkloadFailed(f"sysbench printed no {name!r}; its output ends:\n{_tail(text)}")
-    return float(match[1]), float(match[2])
+    count, rate = _values(text, name, r"(\d+)\s+\(([\d.]+) per sec\.\)")
+    return float(count), float(rate)
 
 
 def _number(text: str, name: str) -> float:
-    match = re.search(rf"^\s*{name}:\s+([\d.]+)\s*$", text, re.MULTILINE)
+    return float(*_values(text, name, r"([\d.]+)\s*$"))
+
+
+def _values(text: str, name: str, pattern: str) -> tuple[str, ...]:
+    match = re.search(rf"^\s*{name}:\s+{pattern}", text, re.MULTILINE)
     if match is None:
         raise WorkloadFailed(f"sysbench printed no {name!r}; its output ends:\n{_tail(text)}")
-    return float(match[1])
+    return match.groups()

@@ -62,7 +62,7 @@ def main() -> int:
 
 def row(engine: Engine, lane: TimeLane, test: Test, pairs: int) -> str:
     rates, costs, shares = [], [], []
-    meter = Meter(engine.server_pid, engine.data)
+    meter = Meter(engine.server.pid, engine.data)
     plain(engine, lane, test, seed=1)  # warms the caches
     for pair in range(pairs):
         qps: dict[bool, float] = {}

@@ -69,8 +69,8 @@ def test_a_whole_life(make: Callable[..., Engine], postgres: Installed, place: P
 def test_it_runs_as_nobody_special_and_listens_nowhere(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
     account = server_account()
-    pids = engine.pids()
-    assert engine.server_pid in pids
+    pids = engine.server.pids()
+    assert engine.server.pid in pids
     assert len(pids) > 3
     owners = [Path(f"/proc/{pid}").stat().st_uid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert set(owners) == {account.uid}
@@ -87,7 +87,7 @@ def test_the_environment_of_the_harness_does_not_reach_it(
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=1GB")
     monkeypatch.setenv("LD_PRELOAD_MARK", "x")
     engine = started(make(postgres))
-    assert "LD_PRELOAD_MARK" not in psutil.Process(engine.server_pid).environ()
+    assert "LD_PRELOAD_MARK" not in psutil.Process(engine.server.pid).environ()
 
 
 def test_the_harness_talks_to_its_own_server_whatever_its_environment_says(
@@ -116,7 +116,7 @@ def test_the_socket_is_where_the_server_can_make_it_whatever_tmpdir_says(
 
 def test_a_kill_leaves_nothing(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
-    pids, socket, shared = engine.pids(), engine.connection.socket, engine.server.record.shared_files
+    pids, socket, shared = engine.server.pids(), engine.connection.socket, engine.server.record.shared_files
     assert shared
     engine.kill()
     assert [pid for pid in pids if ProcessId.of(pid)] == []
@@ -137,7 +137,7 @@ def test_a_dead_harness_leaves_nothing(
         "installed, options, place = pickle.load(sys.stdin.buffer)\n"
         "engine = engine_for(installed, options, place / 'server', state=place / 'state')\n"
         "engine.initialise(); engine.start(); engine.wait_ready()\n"
-        "print(*engine.pids(), flush=True)\n"
+        "print(*engine.server.pids(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     dead = subprocess.run(
@@ -245,7 +245,7 @@ def test_inside_the_sandbox_it_sees_nothing_else(make: Callable[..., Engine], po
         engine.query(f"COPY (SELECT 1) TO PROGRAM 'cat > {postgres.prefix}/planted'")
     (interfaces,), *_ = engine.query("SELECT pg_read_file('/proc/net/dev')")
     assert {line.split(":")[0].strip() for line in interfaces.splitlines()[2:]} <= {"lo"}
-    assert psutil.Process(engine.server_pid).name() == "postgres"
+    assert psutil.Process(engine.server.pid).name() == "postgres"
     assert engine.stop() == ()
     assert not (postgres.prefix / "planted").exists()
 
