@@ -1,17 +1,12 @@
-"""What code nobody has reviewed may take of the machine it is built and run on: processes, files, memory.
+"""What code nobody has reviewed may take of the memory and the disk of the machine it is built and run on.
 
-Three ways, from what is always there to what only some machines have:
-
-* `prlimit`: how many processes and threads its account may have, how large a file may grow, and no core dumps. The
-  kernel counts by account, so servers that run as the same account at that time count as well.
-* `choom`: when memory runs out the kernel ends this first, before anything else on the machine. Any account may take
-  that back by a write below /proc, unless its sandbox has /proc read-only (`places`).
 * `systemd-run --scope`: a bound on memory and on processes of all of it together, where systemd runs and lets this
   account make a scope. There is no bound on memory elsewhere: one on addresses would stop a DBMS that reserves more
   than it uses.
+* What eats the disk is ended when LEAST_FREE_BYTES are left: a step of a build by `run_within`, a server by
+  `DiskWatch`.
 
-Sizes of the temporary file systems are the sandboxes' own (`TMPFS_BYTES`). What eats the disk is ended when
-LEAST_FREE_BYTES are left: a step of a build by `run_within`, a server by `DiskWatch`.
+Bounds of processes and of files come with the sandbox (`runners.sandbox`).
 """
 
 from __future__ import annotations
@@ -22,17 +17,15 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import NamedTuple
 
 import psutil
 
-GIB = 1 << 30
-#: Of /tmp, and of /dev/shm.
-TMPFS_BYTES = 4 * GIB
+from runners.sandbox import GIB, SERVER
+
 #: Of the machine's memory, for everything in one scope.
 MEMORY_SHARE = 0.9
 #: A build or a server ends when less is free on its disk.
@@ -45,52 +38,6 @@ BOOTED = Path("/run/systemd/system")
 PROBE_S = 10.0
 
 
-class Bounds(NamedTuple):
-    """Of one sandbox."""
-
-    processes: int
-    """Processes and threads of the account, those outside the sandbox among them."""
-    file_bytes: int
-    """Of one file. What writes more gets SIGXFSZ."""
-
-    def around(self, argv: Sequence[str]) -> list[str]:
-        """`argv` with these bounds; put it where the account is already the right one.
-
-        >>> " ".join(BUILD.around(["make"]))
-        'choom -n 1000 -- prlimit --core=0 --nproc=8192 --fsize=17179869184 -- make'
-        """
-        limits = ["--core=0", f"--nproc={self.processes}", f"--fsize={self.file_bytes}"]
-        return ["choom", "-n", "1000", "--", "prlimit", *limits, "--", *argv]
-
-
-def places(readable: Iterable[Path], writable: Iterable[Path], tmpfs_bytes: int) -> list[str]:
-    """bubblewrap's options for what may be read and written besides the system; put them after those for the system.
-
-    /tmp and /dev/shm are memory of `tmpfs_bytes` each. The root and /dev are memory as well, so nothing more may be
-    written there; nor below /proc, where a process says how readily the kernel ends it.
-
-    >>> " ".join(places([Path("/opt/pg")], [Path("/srv/b1")], tmpfs_bytes=1))
-    ... # doctest: +NORMALIZE_WHITESPACE
-    '--size 1 --tmpfs /dev/shm --size 1 --tmpfs /tmp --ro-bind /opt/pg /opt/pg --bind /srv/b1 /srv/b1
-    --remount-ro /proc --remount-ro /dev --remount-ro /'
-    """
-    options: list[str] = []
-    for memory in ("/dev/shm", "/tmp"):
-        options += ["--size", str(tmpfs_bytes), "--tmpfs", memory]
-    for how, folders in (("--ro-bind", readable), ("--bind", writable)):
-        for folder in folders:
-            options += [how, str(folder), str(folder)]
-    for closed in ("/proc", "/dev", "/"):
-        options += ["--remount-ro", closed]
-    return options
-
-
-#: A debug build of MySQL links files of a few GiB.
-BUILD = Bounds(processes=8192, file_bytes=16 * GIB)
-#: InnoDB keeps a table in one file: 15 GiB on the small server.
-SERVER = Bounds(processes=8192, file_bytes=128 * GIB)
-
-
 def scope_command(uid: int, memory_bytes: int) -> list[str]:
     """The beginning of a command line that has a scope of its own, for a process with nothing in its environment.
 
@@ -101,7 +48,7 @@ def scope_command(uid: int, memory_bytes: int) -> list[str]:
     """
     limits = [f"MemoryMax={int(MEMORY_SHARE * memory_bytes)}", "MemorySwapMax=0", f"TasksMax={SERVER.processes}"]
     run = ["systemd-run"] if uid == 0 else ["env", f"XDG_RUNTIME_DIR=/run/user/{uid}", "systemd-run", "--user"]
-    return [*run, "--scope", "--quiet", "--collect", *(f for one in limits for f in ("-p", one)), "--"]
+    return [*run, "--scope", "--quiet", "--collect", *(f for limit in limits for f in ("-p", limit)), "--"]
 
 
 @functools.cache
@@ -129,7 +76,7 @@ class DiskWatch:
 
     def __init__(self, place: Path, least_free: int, end: Callable[[], object]) -> None:
         self.place = place
-        self.said = ""
+        self.message = ""
         """Why it was ended, or what went wrong at that or at looking; empty while there was nothing to do."""
         self._least_free = least_free
         self._end = end
@@ -152,16 +99,16 @@ class DiskWatch:
             about = f"the disk of {self.place} cannot be watched"
             try:
                 if shutil.disk_usage(self.place).free < self._least_free:
-                    self.said = about = too_full(self.place, self._least_free)
+                    self.message = about = disk_full_message(self.place, self._least_free)
                     self._end()
             except FileNotFoundError:
                 pass  # the place is not there yet, or no longer
             except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
-                self.said = f"{about}; {error}"
+                self.message = f"{about}; {error}"
             self._over.wait(LOOK_S)
 
 
-def too_full(place: Path, least_free: int) -> str:
+def disk_full_message(place: Path, least_free: int) -> str:
     """Why something was ended."""
     return f"less than {least_free / GIB:.0f} GiB are free on the disk of {place}"
 
@@ -188,7 +135,7 @@ def run_within(
                 return process.wait(LOOK_S)
             except subprocess.TimeoutExpired:
                 if shutil.disk_usage(cwd).free < least_free:
-                    raise DiskFull(too_full(cwd, least_free)) from None
+                    raise DiskFull(disk_full_message(cwd, least_free)) from None
                 if time.monotonic() > ends:
                     raise
     except BaseException:

@@ -19,6 +19,6 @@ def host_name() -> str:
 def shared_tmp() -> Path:
     """The folder for temporary files, or /tmp when TMPDIR is one that only we may enter, or that is too deep for the
     socket of a server."""
-    here = Path(tempfile.gettempdir()).resolve()
-    enterable = all(folder.stat().st_mode & 0o001 for folder in (here, *here.parents))
-    return here if enterable and len(os.fsencode(here)) <= LONGEST_TMP else Path("/tmp")
+    tmp = Path(tempfile.gettempdir()).resolve()
+    enterable = all(folder.stat().st_mode & 0o001 for folder in (tmp, *tmp.parents))
+    return tmp if enterable and len(os.fsencode(tmp)) <= LONGEST_TMP else Path("/tmp")

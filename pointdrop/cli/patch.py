@@ -84,7 +84,7 @@ def run_command(
     from pointdrop.jobs.comparison_sides import Side
     from pointdrop.jobs.patches import FULL_SHA, patch_result, public_report
     from runners.releases import Catalogue
-    from runners.releases.forks import merge_base as branched_off
+    from runners.releases.git import merge_base as branched_off
     from runners.settings import load_benchmark, load_server
 
     for sha in (base, head):

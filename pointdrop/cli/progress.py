@@ -10,12 +10,11 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from runners.sessions import (
+from runners.sessions import Event, Outcome
+from runners.sessions.events import (
     BlockDone,
     BlockStarted,
     DataPrepared,
-    Event,
-    Outcome,
     RunSkipped,
     SessionDone,
     SessionStarted,

@@ -240,13 +240,13 @@ def add(
 
     Review and commit the change: from then on these digests, and no others, are what the versions mean.
     """
-    from runners.releases import commit_pins, pins_for
-    from runners.releases.manifest import patch_text
+    from runners.releases import pins_for
+    from runners.releases.manifest import add_pins, manifest_path, patch_text
 
     catalogue = _catalogue()
     pins = pins_for(catalogue, dbms, versions, source=source, withdrawn=withdrawn, not_runnable=not_runnable)
     if not dry_run:
-        commit_pins(configs_dir(), dbms, pins)
+        add_pins(manifest_path(configs_dir(), dbms), dbms, pins)
     typer.echo(patch_text(pins), nl=False)
     _finish(catalogue)
 

@@ -3,7 +3,7 @@
 `probe` reads the machine into `Facts`; `checks` judges facts, without I/O; nothing here changes the machine.
 """
 
-from runners.doctor.checks import Check, Status, examine
-from runners.doctor.probe import Facts, probe
+from runners.doctor.checks import Check, examine
+from runners.doctor.facts import Facts, probe
 
-__all__ = ["Check", "Facts", "Status", "examine", "probe"]
+__all__ = ["Check", "Facts", "examine", "probe"]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from runners.doctor.probe import Facts
+from runners.doctor.facts import Facts
 
 Status = Literal["ok", "warn", "fail", "unknown"]
 
@@ -43,10 +43,10 @@ class Check:
 _Judge = Callable[[Facts], tuple[Status, str]]
 
 
-def _is(value: object, good: bool | None, found: str | None = None, *, bad: Status = "warn") -> tuple[Status, str]:
+def _is(value: object, good: bool | None, text: str | None = None, *, bad: Status = "warn") -> tuple[Status, str]:
     if value is None or good is None:
         return "unknown", "this machine does not tell"
-    return ("ok" if good else bad), found if found is not None else str(value)
+    return ("ok" if good else bad), text if text is not None else str(value)
 
 
 def _share(value: float | None, limit: float) -> tuple[Status, str]:
@@ -63,23 +63,9 @@ def _governor(facts: Facts) -> tuple[Status, str]:
     return _is(facts.governors, facts.governors == ("performance",), ", ".join(facts.governors))
 
 
-def _smt(facts: Facts) -> tuple[Status, str]:
-    return _is(facts.smt, facts.smt in ("off", "forceoff", "notsupported", "notimplemented"))
-
-
 def _numa(facts: Facts) -> tuple[Status, str]:
-    if facts.numa_nodes is None:
-        return "unknown", "this machine does not tell"
     good = facts.numa_nodes == 1 or not facts.numa_balancing
-    return ("ok" if good else "warn"), f"{facts.numa_nodes} node(s), balancing {facts.numa_balancing or 0}"
-
-
-def _clocksource(facts: Facts) -> tuple[Status, str]:
-    return _is(facts.clocksource, facts.clocksource in ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource"))
-
-
-def _throttle(facts: Facts) -> tuple[Status, str]:
-    return _is(facts.throttle_events, facts.throttle_events == 0, f"{facts.throttle_events} throttle events since boot")
+    return _is(facts.numa_nodes, good, f"{facts.numa_nodes} node(s), balancing {facts.numa_balancing or 0}")
 
 
 def _temperature(facts: Facts) -> tuple[Status, str]:
@@ -93,16 +79,6 @@ def _perf(facts: Facts) -> tuple[Status, str]:
     if facts.perf_counters:
         return "ok", "perf stat counts instructions"
     return "warn", f"no hardware counters here (perf_event_paranoid {facts.perf_paranoid})"
-
-
-def _ptrace(facts: Facts) -> tuple[Status, str]:
-    scope = facts.ptrace_scope or 0  # without the Yama module there is no restriction
-    return _is(scope, scope <= 1, f"scope {scope}")
-
-
-def _clock(facts: Facts) -> tuple[Status, str]:
-    found = "synchronised" if facts.clock_synchronised else "free-running"
-    return _is(facts.clock_synchronised, facts.clock_synchronised, found)
 
 
 def _user(facts: Facts) -> tuple[Status, str]:
@@ -124,8 +100,8 @@ def _tool(name: str, status: Status) -> _Judge:
     return judge
 
 
-#: name, judge, why, cost if ignored, commands that mend it
-_CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
+#: name, judge, why, cost if ignored, and commands that mend it where there are any
+_CHECKS: tuple[tuple[str, _Judge, str, str] | tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
     (
         "canary",
         lambda f: ("fail", f.quarantine) if f.quarantine else ("ok", "not in quarantine"),
@@ -152,7 +128,7 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
     ),
     (
         "smt",
-        _smt,
+        lambda f: _is(f.smt, f.smt in ("off", "forceoff", "notsupported", "notimplemented")),
         "With SMT on, who shares a core with the server is a matter of luck.",
         "3-20 % between repeats",
         ("echo off > /sys/devices/system/cpu/smt/control",),
@@ -177,7 +153,6 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         "Address layout changes cache and branch behaviour from start to start. Leave it on: several server starts "
         "average over layouts, one fixed layout would make its luck a permanent bias.",
         "0.5-3 % between starts, which blocks average out",
-        (),
     ),
     (
         "numa",
@@ -191,7 +166,6 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         lambda f: _share(f.steal, STEAL_LIMIT),
         "Time that the hypervisor gave to other guests is missing from every measurement.",
         "as much as was stolen; blocks above the limit are marked noisy and repeated",
-        (),
     ),
     (
         "foreign load",
@@ -202,18 +176,16 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
     ),
     (
         "throttling",
-        _throttle,
+        lambda f: _is(f.throttle_events, f.throttle_events == 0, f"{f.throttle_events} throttle events since boot"),
         "A CPU that throttles is slower in the second half of a session than in the first.",
         "10-50 % while it lasts",
-        (),
     ),
-    ("temperature", _temperature, "Hot CPUs throttle soon.", "as throttling", ()),
+    ("temperature", _temperature, "Hot CPUs throttle soon.", "as throttling"),
     (
         "memory",
         lambda f: _size(f.memory_available, MEMORY_NEEDED),
         "The server's buffer pool, the data in the page cache and the client must fit together.",
         "servers that do not start, or a machine that swaps",
-        (),
     ),
     (
         "disk",
@@ -227,7 +199,6 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         lambda f: _is(f.filesystem, f.filesystem in ("xfs", "ext4", "btrfs", "zfs"), f.filesystem),
         "Overlay and network file systems add their own noise; xfs and btrfs copy prepared data by reference.",
         "seconds to minutes a block for the copy, and write latency",
-        (),
     ),
     (
         "hardware counters",
@@ -282,7 +253,7 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
     ),
     (
         "clock source",
-        _clocksource,
+        lambda f: _is(f.clocksource, f.clocksource in ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource")),
         "A slow clock source (acpi_pm, hpet) makes every timestamp a system call.",
         "5-50 % on point queries of servers that time their waits",
         ("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",),
@@ -301,7 +272,6 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
         lambda f: ("warn", f.virtual) if f.virtual else ("ok", "no hypervisor"),
         "A virtual machine shares cores, cache and storage with strangers.",
         "2-5 % on a quiet one, a factor of 4 on a busy one; the instructions lane does not care",
-        (),
     ),
 )
 
@@ -309,7 +279,7 @@ _CHECKS: tuple[tuple[str, _Judge, str, str, tuple[str, ...]], ...] = (
 def examine(facts: Facts) -> list[Check]:
     """All checks in a fixed order; `fix` is given only where something is to be mended."""
     checks = []
-    for name, judge, why, cost, fix in _CHECKS:
-        status, found = judge(facts)
-        checks.append(Check(name, status, found, why, cost, fix if status in ("warn", "fail") else ()))
+    for name, judge, why, cost, *fixes in _CHECKS:
+        status, finding = judge(facts)
+        checks.append(Check(name, status, finding, why, cost, *(fixes if status in ("warn", "fail") else ())))
     return checks

@@ -3,20 +3,11 @@
 >>> from runners.engines import engine_for, stop_leftovers
 """
 
-from runners.engines.account import Account, server_account
+from runners.engines.account import server_account
 from runners.engines.base import Connection, Engine
-from runners.engines.errors import EngineError
 from runners.engines.leftovers import stop_leftovers
 from runners.engines.registry import engine_for
+from runners.errors import EngineError
 from runners.releases.installed import Installed
 
-__all__ = [
-    "Account",
-    "Connection",
-    "Engine",
-    "EngineError",
-    "Installed",
-    "engine_for",
-    "server_account",
-    "stop_leftovers",
-]
+__all__ = ["Connection", "Engine", "EngineError", "Installed", "engine_for", "server_account", "stop_leftovers"]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from runners.engines.errors import NoAccount
+from runners.errors import NoAccount
 
 #: Accounts that root drops to, the first that exists.
 UNPRIVILEGED = ("pointdrop", "nobody")
@@ -93,12 +93,12 @@ def server_account(user: str | None = None) -> Account:
     """The account servers run as; NoAccount when `user` cannot be it."""
     if shutil.which("setpriv") is None:
         raise NoAccount("setpriv is missing; install util-linux")
-    here = os.geteuid()
-    if here != 0:
-        mine = pwd.getpwuid(here)
-        if user not in (None, mine.pw_name):
-            raise NoAccount(f"only root can run servers as {user}; leave the user out to run them as {mine.pw_name}")
-        return Account(mine.pw_name, mine.pw_uid, mine.pw_gid, drops=False)
+    uid = os.geteuid()
+    if uid != 0:
+        account = pwd.getpwuid(uid)
+        if user not in (None, account.pw_name):
+            raise NoAccount(f"only root can run servers as {user}; leave the user out to run them as {account.pw_name}")
+        return Account(account.pw_name, account.pw_uid, account.pw_gid, drops=False)
     for name in (user,) if user else UNPRIVILEGED:
         try:
             entry = pwd.getpwnam(name)

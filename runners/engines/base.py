@@ -13,8 +13,8 @@ with engine:                       # always stopped, also after an error or Ctrl
 
 from __future__ import annotations
 
+import re
 import shutil
-import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,11 +26,12 @@ from typing import Any, ClassVar, Literal, Self
 
 from runners.bounds import scope
 from runners.engines.account import Account
-from runners.engines.errors import EngineError, WrongVersion
-from runners.engines.sandbox import sandboxed
-from runners.engines.server import Server
+from runners.engines.mirrors import copy_tree
+from runners.engines.server_process import ServerProcess
+from runners.errors import EngineError, ServerDied, WrongVersion
 from runners.releases.installed import Installed
-from runners.settings.dbms import RenderedOptions, release_numbers
+from runners.sandbox import SERVER, sandboxed
+from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption, release_numbers
 
 #: Seconds until a server must answer; crash recovery of a large pool is the longest case.
 READY_DEADLINE_S = 120.0
@@ -60,6 +61,9 @@ class Engine(ABC):
     #: What the server gets when the harness dies.
     death_signal: ClassVar[str] = "KILL"
     stop_signal: ClassVar[Signals] = Signals.SIGTERM
+    #: In the log of a server that refused an option: `option`; and with it `value`, and a `hint` where there is one.
+    unknown_option: ClassVar[re.Pattern[str]]
+    bad_value: ClassVar[re.Pattern[str]]
 
     def __init__(
         self,
@@ -79,11 +83,11 @@ class Engine(ABC):
         self.data = self.directory / "data"
         self.directory.mkdir(parents=True, exist_ok=True)
         account.own(self.directory)
-        self.server = Server(installed.release.name, self.directory, account, state, self.death_signal)
+        self.server = ServerProcess(installed.release.name, self.directory, account, state, self.death_signal)
         if sandbox:
             self.server.confine = self._sandboxed
             self.server.scope = scope()
-            self.server.spares_the_disk = True
+            self.server.watches_disk = True
 
     # --- what differs from DBMS to DBMS ---------------------------------------------------------------------
 
@@ -117,12 +121,12 @@ class Engine(ABC):
         """Raise NotReady while the server does not answer."""
 
     @contextmanager
-    def old_versions_kept(self) -> Iterator[None]:
+    def purge_paused(self) -> Iterator[None]:
         """While this lasts no background work removes old row versions: what it does meanwhile follows wall time, and
         where it merges pages the next statements split them again. Nothing to do where a config turns such work off."""
         yield
 
-    def leave_nothing_undone(self) -> None:
+    def drain_background_work(self) -> None:
         """Let the next clean stop do all that background work has put off: a server on a copy of the data begins with
         none. Takes long on large data. Nothing to do where settling leaves none."""
         return
@@ -140,26 +144,33 @@ class Engine(ABC):
 
         ServerDied, ServerTimeout (both with the end of the log), WrongVersion, UnknownOption, ConfigNotRunnable.
         """
-        self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
-        wanted, found = self.installed.release.version, self.version()
-        if not same_version(wanted, found):
+        try:
+            self.server.wait_ready(self._probe, deadline_s * (VALGRIND_SLOWDOWN if self.under_valgrind else 1))
+        except ServerDied as error:
+            raise self._explained(error) from error
+        wanted, reported = self.installed.release.version, self.version()
+        if not same_version(wanted, reported):
             self.kill()
             raise WrongVersion(
-                f"{self.installed.prefix} holds {self.installed.release.dbms} {found}, not {wanted}: "
+                f"{self.installed.prefix} holds {self.installed.release.dbms} {reported}, not {wanted}: "
                 "the release manifest names the wrong archive"
             )
+
+    def _explained(self, error: ServerDied) -> Exception:
+        """An option that this release or build refuses is the config's fault, and the log says which."""
+        where = f"config {self.options.config} on {self.installed.release.name}"
+        if unknown := self.unknown_option.search(str(error)):
+            option = unknown["option"]
+            return UnknownOption(f"{where}: there is no option {option}; give it `since` or `before` in configs.toml")
+        if bad := self.bad_value.search(str(error)):
+            hint = bad.groupdict().get("hint")
+            refused = f"{where}: this build does not have {bad['option']} = {bad['value']}"
+            return ConfigNotRunnable(refused + (f" ({hint})" if hint else ""))
+        return error
 
     @property
     def under_valgrind(self) -> bool:
         return any(Path(part).name == "valgrind" for part in self.wrapper)
-
-    @property
-    def server_pid(self) -> int:
-        return self.server.pid
-
-    def pids(self) -> list[int]:
-        """The server and its children now."""
-        return self.server.pids()
 
     def stop(self, deadline_s: float = STOP_DEADLINE_S) -> tuple[str, ...]:
         """A clean stop; past the deadline the server is killed, which the returned warnings say."""
@@ -184,19 +195,13 @@ class Engine(ABC):
         if target.exists():
             shutil.rmtree(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            ["cp", "--archive", "--reflink=auto", "--", str(source), str(target)],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise EngineError(f"cannot copy {source} to {target}: {done.stderr.strip()}")
+        copy_tree(source, target)
 
     def _sandboxed(self, argv: Sequence[str]) -> list[str]:
         # Valgrind is steered from outside by process id, so its processes keep theirs.
         return sandboxed(
             argv,
+            bounds=SERVER,
             readable=self._readable(),
             writable=(self.directory, self.server.socket_directory),
             share_processes=self.under_valgrind,
@@ -218,10 +223,10 @@ class Engine(ABC):
         self.stop() if kind is None else self.kill()
 
 
-def same_version(wanted: str, found: str) -> bool:
+def same_version(wanted: str, reported: str) -> bool:
     """Whether the numbers agree; 17 is 17.0, and a build's own suffix does not matter.
 
     >>> same_version("10.11.19", "10.11.19"), same_version("17.0", "17"), same_version("17.2", "17.20")
     (True, True, False)
     """
-    return release_numbers("", wanted) == release_numbers("", found)
+    return release_numbers("", wanted) == release_numbers("", reported)

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from runners.engines.errors import ServerLeftOver
-from runners.engines.records import ProcessId, ServerRecord, mapped_shared_files, read_records
+from runners.engines.server_records import ProcessId, ServerRecord, mapped_shared_files, read_records
+from runners.errors import ServerLeftOver
 
 #: Seconds until every process of a leftover must be gone after SIGKILL.
 GONE_DEADLINE_S = 20.0

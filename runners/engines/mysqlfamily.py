@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -13,11 +14,10 @@ from typing import ClassVar
 import pymysql
 
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
-from runners.engines.errors import EngineError, ServerDied
-from runners.engines.libraries import link_libraries, renamed_libraries
-from runners.engines.server import NotReady
-from runners.engines.workplace import reachable_directory
-from runners.settings.dbms import ConfigNotRunnable, UnknownOption, release_numbers
+from runners.engines.mirrors import reachable_directory
+from runners.engines.server_process import NotReady
+from runners.errors import EngineError, ServerDied
+from runners.settings.dbms import release_numbers
 
 USER = "root"
 DATABASE = "pointdrop"
@@ -40,8 +40,10 @@ CLEAN_HISTORY = 50
 #: only once in many batches of purge.
 STEADY_POLLS = 10
 
-_UNKNOWN_OPTION = re.compile(r"unknown (?:variable|option) '(?:--)?([^'=]+)")
-_BAD_VALUE = re.compile(r"[Ee]rror while setting value '([^']*)' to '([^']*)'")
+#: Name an archive asks for: name the same library has now. Debian 13 and Ubuntu 24.04 renamed libaio, because the size
+#: of a time changed on 32-bit machines; on the 64-bit ones only the name keeps old servers from starting.
+RENAMED_LIBRARIES = {"libaio.so.1": "libaio.so.1t64"}
+SYSTEM_LIBRARIES = tuple(Path("/usr/lib").glob("*-linux-gnu"))
 #: Bootstrap knows the host's name only as a variable; accounts for it are of no use on a socket.
 _NAMES_HOST = "@current_hostname"
 
@@ -49,6 +51,10 @@ _NAMES_HOST = "@current_hostname"
 class MySQLFamily(Engine):
     """A mysqld or mariadbd that listens on a Unix socket only."""
 
+    unknown_option: ClassVar[re.Pattern[str]] = re.compile(r"unknown (?:variable|option) '(?:--)?(?P<option>[^'=]+)")
+    bad_value: ClassVar[re.Pattern[str]] = re.compile(
+        r"[Ee]rror while setting value '(?P<value>[^']*)' to '(?P<option>[^']*)'"
+    )
     programs: ClassVar[tuple[str, ...]] = ("mysqld",)
     local_only: ClassVar[tuple[str, ...]]
     """Options that turn off what listens elsewhere, or makes keys at each start that a local client never uses."""
@@ -86,15 +92,15 @@ class MySQLFamily(Engine):
     def _scripts(self, names: Iterable[tuple[str, ...]], optional: bool = False) -> list[Path]:
         """For each tuple of names the first script that the release has; EngineError when it has none and must."""
         folders = [path.parent for path in sorted(self.installed.prefix.glob("**/fill_help_tables.sql"))]
-        found = []
+        scripts = []
         for alternatives in names:
             paths = (folder / name for name in alternatives for folder in folders)
             path = next((path for path in paths if path.exists()), None)
             if path is not None:
-                found.append(path)
+                scripts.append(path)
             elif not optional:
                 raise EngineError(f"{self.installed.release.name} has no {' or '.join(alternatives)}")
-        return found
+        return scripts
 
     # --- the server -----------------------------------------------------------------------------------------
 
@@ -128,9 +134,9 @@ class MySQLFamily(Engine):
             ("**/charsets/Index.xml", "--character-sets-dir", 1),
             ("**/plugin/*.so", "--plugin-dir", 1),
         ):
-            found = next(iter(sorted(prefix.glob(pattern))), None)
-            if found is not None:
-                places.append(f"{option}={found.parents[up - 1]}")
+            file = next(iter(sorted(prefix.glob(pattern))), None)
+            if file is not None:
+                places.append(f"{option}={file.parents[up - 1]}")
         return places
 
     def _environment(self) -> dict[str, str]:
@@ -167,10 +173,7 @@ class MySQLFamily(Engine):
         return release_numbers(release.dbms, release.version)
 
     def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
-        try:
-            super().wait_ready(deadline_s)
-        except ServerDied as error:
-            raise self._explained(error) from error
+        super().wait_ready(deadline_s)
         if not self.query(f"SHOW DATABASES LIKE '{DATABASE}'"):
             self.query(f"CREATE DATABASE {DATABASE}")
 
@@ -187,7 +190,7 @@ class MySQLFamily(Engine):
             raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
 
     @contextmanager
-    def old_versions_kept(self) -> Iterator[None]:
+    def purge_paused(self) -> Iterator[None]:
         """An open snapshot holds purge back."""
         begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
         with ExitStack() as stack:
@@ -198,7 +201,7 @@ class MySQLFamily(Engine):
                 raise EngineError(f"{self.installed.release.name}: {begin}: {error}") from error
             yield
 
-    def leave_nothing_undone(self) -> None:
+    def drain_background_work(self) -> None:
         """A slow shutdown purges to the end, where settling stops at a history that no longer shrinks."""
         self.query("SET GLOBAL innodb_fast_shutdown = 0")
 
@@ -219,17 +222,6 @@ class MySQLFamily(Engine):
             connect_timeout=CONNECT_DEADLINE_S * slower,
             read_timeout=STATEMENT_DEADLINE_S,
         )
-
-    def _explained(self, error: ServerDied) -> Exception:
-        """An option that this release refuses is the config's fault, and the log says which."""
-        text, where = str(error), f"config {self.options.config} on {self.installed.release.name}"
-        if unknown := _UNKNOWN_OPTION.search(text):
-            return UnknownOption(
-                f"{where}: there is no option {unknown[1]}; give it `since` or `before` in configs.toml"
-            )
-        if bad := _BAD_VALUE.search(text):
-            return ConfigNotRunnable(f"{where}: this release does not have {bad[2]} = {bad[1]}")
-        return error
 
     @property
     def _socket(self) -> Path:
@@ -285,3 +277,28 @@ class MySQLFamily(Engine):
             return left["buffer_pool_pages_dirty"] <= CLEAN_PAGES and (histories[-1] <= CLEAN_HISTORY or steady)
 
         self.server.wait_until(clean, SETTLE_DEADLINE_S, SETTLE_POLL_S, "writing dirty pages")
+
+
+def renamed_libraries(system: Sequence[Path] = SYSTEM_LIBRARIES) -> dict[str, Path]:
+    """Old names that the system lacks, each with the library that had it."""
+    links: dict[str, Path] = {}
+    for old, new in RENAMED_LIBRARIES.items():
+        candidates = [place / new for place in system if (place / new).exists()]
+        if candidates and not any((place / old).exists() for place in system):
+            links[old] = candidates[0]
+    return links
+
+
+def link_libraries(links: Mapping[str, Path], folder: Path) -> None:
+    """Make the links in `folder`, which exists and is the harness's: no server may write there, since root makes them.
+
+    Other processes may do the same, and servers use them, meanwhile.
+    """
+    folder.chmod(0o755)
+    for name, library in links.items():
+        link = folder / name
+        if link.is_symlink() and link.readlink() == library:
+            continue
+        draft = folder / f".{uuid.uuid4().hex}"
+        draft.symlink_to(library)
+        draft.replace(link)

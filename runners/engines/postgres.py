@@ -10,20 +10,15 @@ from typing import ClassVar
 
 import psycopg
 
-from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
-from runners.engines.errors import EngineError, ServerDied
-from runners.engines.server import NotReady
-from runners.settings.dbms import ConfigNotRunnable, UnknownOption
+from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine, Query
+from runners.engines.server_process import NotReady
+from runners.errors import EngineError
 
 #: Names the socket (`.s.PGSQL.5432`); there is no TCP port.
 PORT = 5432
 USER = "pointdrop"
 DATABASE = "postgres"
 CONNECT_DEADLINE_S = 5
-
-_UNKNOWN_OPTION = re.compile(r'unrecognized configuration parameter "([^"]+)"')
-_BAD_VALUE = re.compile(r'invalid value for parameter "([^"]+)": ("[^"]*")')
-_OPTIONS_HINT = re.compile(r"HINT:\s*(Available values:.*)")
 
 
 class Postgres(Engine):
@@ -33,6 +28,11 @@ class Postgres(Engine):
     death_signal: ClassVar[str] = "QUIT"
     #: Fast shutdown: open sessions are ended, a checkpoint is written.
     stop_signal: ClassVar[Signals] = Signals.SIGINT
+    unknown_option: ClassVar[re.Pattern[str]] = re.compile(r'unrecognized configuration parameter "(?P<option>[^"]+)"')
+    bad_value: ClassVar[re.Pattern[str]] = re.compile(
+        r'invalid value for parameter "(?P<option>[^"]+)": (?P<value>"[^"]*")'
+        r"(?:(?s:.)*?HINT:\s*(?P<hint>Available values:.*))?"
+    )
 
     def initialise(self) -> None:
         shutil.rmtree(self.data, ignore_errors=True)
@@ -85,27 +85,6 @@ class Postgres(Engine):
             self.query(f"VACUUM (ANALYZE) {table}")
         self.query("CHECKPOINT")
 
-    def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
-        try:
-            super().wait_ready(deadline_s)
-        except ServerDied as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: ServerDied) -> Exception:
-        """An option that this release or build refuses is the config's fault, and the log says which."""
-        text, options = str(error), self.options
-        where = f"config {options.config} on {self.installed.release.name}"
-        if unknown := _UNKNOWN_OPTION.search(text):
-            return UnknownOption(
-                f"{where}: there is no option {unknown[1]}; give it `since` or `before` in configs.toml"
-            )
-        if bad := _BAD_VALUE.search(text):
-            hint = _OPTIONS_HINT.search(text)
-            return ConfigNotRunnable(
-                f"{where}: this build does not have {bad[1]} = {bad[2]}" + (f" ({hint[1]})" if hint else "")
-            )
-        return error
-
     def _probe(self) -> None:
         if not self._socket_file().exists():
             raise NotReady
@@ -115,12 +94,12 @@ class Postgres(Engine):
             raise NotReady from error
 
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        here = self.connection
+        connection = self.connection
         return psycopg.connect(
-            host=str(here.socket),
-            port=here.port,
-            user=here.user,
-            dbname=here.database,
+            host=str(connection.socket),
+            port=connection.port,
+            user=connection.user,
+            dbname=connection.database,
             autocommit=True,
             connect_timeout=CONNECT_DEADLINE_S * (10 if self.under_valgrind else 1),
             # libpq takes what is not given from PGOPTIONS, PGHOSTADDR and their like.

@@ -8,31 +8,27 @@ from pathlib import Path
 from history.model import Release
 from runners.engines.account import server_account
 from runners.engines.base import Engine
-from runners.engines.errors import EngineError
 from runners.engines.mariadb import MariaDB
+from runners.engines.mirrors import reachable_directory, reachable_release
 from runners.engines.myrocks import MyRocksInMariaDB, MyRocksInMySQL
 from runners.engines.mysql import MySQL
 from runners.engines.postgres import Postgres
-from runners.engines.workplace import reachable_directory, reachable_release
+from runners.errors import EngineError
 from runners.releases.installed import Installed
 from runners.settings.dbms import RenderedOptions, release_numbers
 
+ENGINES: dict[str, type[Engine]] = {"postgres": Postgres, "mysql": MySQL, "mariadb": MariaDB}
 #: MyRocks of this version and later is MariaDB's plugin; MySQL's forks stop at 8.0.
 MYROCKS_IN_MARIADB_SINCE = (10,)
 
 
 def engine_class(release: Release) -> type[Engine]:
     """The engine that runs `release`; EngineError when there is none."""
-    match release.dbms:
-        case "postgres":
-            return Postgres
-        case "mysql":
-            return MySQL
-        case "mariadb":
-            return MariaDB
-        case "myrocks":
-            numbers = release_numbers(release.dbms, release.version)
-            return MyRocksInMariaDB if numbers >= MYROCKS_IN_MARIADB_SINCE else MyRocksInMySQL
+    if release.dbms == "myrocks":
+        numbers = release_numbers(release.dbms, release.version)
+        return MyRocksInMariaDB if numbers >= MYROCKS_IN_MARIADB_SINCE else MyRocksInMySQL
+    if release.dbms in ENGINES:
+        return ENGINES[release.dbms]
     raise EngineError(f"there is no engine for {release.dbms!r}; there are mariadb, myrocks, mysql, postgres")
 
 
@@ -50,7 +46,7 @@ def engine_for(
 
     `directory` becomes the server's own (data, log, option file); it and everything in it belong to the account servers
     run as. The server is recorded below `state` (default: the directory's parent), where `stop_leftovers(state)` finds
-    it. Where the account cannot get to `directory` or to the release, stand-ins elsewhere are used (see `workplace`):
+    it. Where the account cannot get to `directory` or to the release, stand-ins elsewhere are used (see `mirrors`):
     take the engine's own `directory` afterwards. `valgrind` is a command line to put in front of the server; `sandbox`
     runs everything of the release inside bubblewrap.
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from runners.errors import WorkloadFailed
-from runners.meters import Meter, Reading
-from runners.sysbench import run_sysbench
+from runners.meters.proc import Meter
+from runners.meters.sample import MeterSample
+from runners.sysbench.driver import run_sysbench
 
 #: Roles in the order of their guilt: when several failed, those after fail because those before did.
 SUSPECTS = ("delete", "index", "query", "insert")
@@ -23,7 +24,7 @@ class StepRun:
     """What the roles printed, by role, and the meters while the first of them worked."""
 
     outputs: dict[str, str] = field(default_factory=dict)
-    readings: list[Reading] = field(default_factory=list)
+    meter_samples: list[MeterSample] = field(default_factory=list)
 
 
 def run_step(
@@ -47,8 +48,8 @@ def run_step(
         if line.startswith(("begin: ", "end: ")):
             with lock:
                 reading = meter.read()
-                if role == main and not (line.startswith("begin: ") and done.readings):
-                    done.readings.append(reading)
+                if role == main and not (line.startswith("begin: ") and done.meter_samples):
+                    done.meter_samples.append(reading)
 
     def run(role: str, ends: Sequence[socket.socket]) -> str:
         def close() -> None:

@@ -1,4 +1,4 @@
-"""What the roles of a step said, and two readings of the meters, to the field's metrics. Pure.
+"""What the roles of a step said, and two samples of the meters, to the field's metrics. Pure.
 
     begin: client=1 at=12.345678
     end: client=1 transactions=400 begin=12.345678 end=15.345901
@@ -13,14 +13,14 @@ import re
 from dataclasses import dataclass
 
 from runners.errors import WorkloadFailed
-from runners.meters import Reading
+from runners.meters.costs import KB, MB, QPS, RSS, SERVER_CPU, US, divided
+from runners.meters.sample import MeterSample, growth
 from runners.settings import Step
 
+#: Rows inserted a second.
+IPS = "ips"
 SLA_SHARE = 0.95
 """Share of the promised insert rate below which a step's queries are void (the field's rule)."""
-US = 1e6
-KB = 1024
-MB = 1024**2
 
 _END = re.compile(r"^end: client=(\d+) transactions=(\d+) begin=([\d.]+) end=([\d.]+)$", re.MULTILINE)
 
@@ -40,13 +40,13 @@ class Window:
 
 def parse_window(text: str, clients: int) -> Window:
     """The `end:` lines of a role's output; WorkloadFailed unless every client has one."""
-    found = [(int(n), float(begin), float(end)) for _, n, begin, end in _END.findall(text)]
-    if len(found) != clients:
-        raise WorkloadFailed(f"{len(found)} of {clients} clients came to their end")
+    ends = [(int(n), float(begin), float(end)) for _, n, begin, end in _END.findall(text)]
+    if len(ends) != clients:
+        raise WorkloadFailed(f"{len(ends)} of {clients} clients came to their end")
     return Window(
-        transactions=sum(n for n, _, _ in found),
-        begin_s=min(begin for _, begin, _ in found),
-        end_s=max(end for _, _, end in found),
+        transactions=sum(n for n, _, _ in ends),
+        begin_s=min(begin for _, begin, _ in ends),
+        end_s=max(end for _, _, end in ends),
     )
 
 
@@ -55,7 +55,7 @@ class Rates:
     """Throughput of a step: what it is for, and what was inserted behind it."""
 
     metric: str
-    """`ips`, `indexed rows/s` or `qps`."""
+    """Name of the throughput."""
     value: float
     """Operations a second: rows inserted, rows indexed, or queries."""
     operations: int
@@ -70,7 +70,7 @@ class Rates:
         return self.promised_per_s is not None and self.inserted_per_s < SLA_SHARE * self.promised_per_s
 
 
-def rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, query_s: int) -> Rates:
+def measured_rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, query_s: int) -> Rates:
     """Throughput from the windows of the roles by name. `rows` are those of each client's table.
 
     Inserts behind queries count against the step's whole time, or longer if they took longer. WorkloadFailed when
@@ -83,10 +83,10 @@ def rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, qu
         return Rates("indexed rows/s", rows * clients / main.seconds, rows * clients, 0.0)
     if not step.queries:
         inserted = main.transactions * step.rows_per_commit
-        return Rates("ips", inserted / main.seconds, inserted, inserted / main.seconds)
+        return Rates(IPS, inserted / main.seconds, inserted, inserted / main.seconds)
     inserts = windows["insert"]
     return Rates(
-        metric="qps",
+        metric=QPS,
         value=main.transactions / main.seconds,
         operations=main.transactions,
         inserted_per_s=inserts.transactions * step.rows_per_commit / max(float(query_s), inserts.seconds),
@@ -94,46 +94,28 @@ def rates(step: Step, windows: dict[str, Window], *, clients: int, rows: int, qu
     )
 
 
-def throughput(found: Rates) -> dict[str, float]:
+def throughput(rates: Rates) -> dict[str, float]:
     """Rows of the history: a void step has its insert rates, and no query rate that anyone could compare."""
-    if found.promised_per_s is None:
-        return {found.metric: found.value}
-    behind = {"ips": found.inserted_per_s, "target_ips": found.promised_per_s}
-    return behind if found.void else {found.metric: found.value, **behind}
+    if rates.promised_per_s is None:
+        return {rates.metric: rates.value}
+    behind = {IPS: rates.inserted_per_s, "target_ips": rates.promised_per_s}
+    return behind if rates.void else {rates.metric: rates.value, **behind}
 
 
-def efficiency(first: Reading, last: Reading, found: Rates) -> dict[str, float]:
+def efficiency(first: MeterSample, last: MeterSample, rates: Rates) -> dict[str, float]:
     """Costs by metric; a meter that this host does not have gives none, and a void step has none an operation."""
-    seconds = last.at_s - first.at_s
-    if seconds <= 0:
+    used = growth(first, last)
+    if used.at_s <= 0:
         return {}
+    done = 0.0 if rates.void else rates.value * used.at_s
+    written = 0.0 if rates.void else (rates.inserted_per_s or rates.value) * used.at_s
     costs: dict[str, float] = {}
-    done = 0.0 if found.void else found.value * seconds
-    written = (found.inserted_per_s or found.value) * seconds
-
-    def per(name: str, amount: float, operations: float) -> None:
-        if operations > 0:
-            costs[name] = amount / operations
-
-    if first.cpu and last.cpu and last.cpu.total_s > first.cpu.total_s:
-        busy = (last.cpu.busy_s - first.cpu.busy_s) / (last.cpu.total_s - first.cpu.total_s)
-        cores = (last.cpu.total_s - first.cpu.total_s) / seconds
-        costs["cpups"] = 100 * busy
-        per("cpupq", busy * cores * seconds * US, done)
-    if first.server_cpu_s is not None and last.server_cpu_s is not None:
-        per("cpu_us/o", (last.server_cpu_s - first.server_cpu_s) * US, done)
-    if first.client_cpu_s is not None and last.client_cpu_s is not None:
-        per("clientpq", (last.client_cpu_s - first.client_cpu_s) * US, done)
-    if first.context_switches is not None and last.context_switches is not None:
-        switches = last.context_switches - first.context_switches
-        costs["csps"] = switches / seconds
-        per("cspq", switches, done)
-    if first.disk and last.disk:
-        per("rpq", last.disk.reads - first.disk.reads, done)
-        per("rkbpq", (last.disk.read_bytes - first.disk.read_bytes) / KB, done)
-        if not found.void:
-            per("wpi", last.disk.writes - first.disk.writes, written)
-            per("wkbpi", (last.disk.written_bytes - first.disk.written_bytes) / KB, written)
-    if last.rss_bytes is not None:
-        costs["rss"] = last.rss_bytes / MB
-    return costs
+    if used.cpu and used.cpu.total_s > 0:
+        costs["cpups"] = 100 * used.cpu.busy_s / used.cpu.total_s
+        costs |= divided({"cpupq": used.cpu.busy_s}, done / US)
+    costs |= divided({SERVER_CPU: used.server_cpu_s, "clientpq": used.client_cpu_s}, done / US)
+    costs |= divided({"csps": used.context_switches}, used.at_s) | divided({"cspq": used.context_switches}, done)
+    if disk := used.disk:
+        costs |= divided({"rpq": disk.reads}, done) | divided({"rkbpq": disk.read_bytes}, done * KB)
+        costs |= divided({"wpi": disk.writes}, written) | divided({"wkbpi": disk.written_bytes}, written * KB)
+    return costs | divided({RSS: last.rss_bytes}, MB)

@@ -9,15 +9,13 @@ qr100    range + insert + delete   the inserts at a rate, the deletes follow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 
 from runners.engines import Connection
 from runners.settings import InsertSize, Step, Test
 from runners.settings.benchmarks import OptionValue
-from runners.sysbench.command import command, seeded
+from runners.sysbench.commands import command, reported, seeded
 
 LUA = Path(__file__).parent / "lua"
 """The scripts of the roles."""
@@ -26,37 +24,27 @@ LUA = Path(__file__).parent / "lua"
 MAXIMUM = 100
 
 
-@dataclass(frozen=True)
-class Role:
-    """One process of a step."""
+def roles_of(step: Step, name: str, size: InsertSize) -> dict[str, dict[str, OptionValue]]:
+    """The roles of one step, which are scripts, each with its options; the first one is what the step measures.
 
-    name: str
-    """Also its script."""
-    clients: int
-    options: Mapping[str, OptionValue] = field(default_factory=dict)
-    paired: bool = False
-    """It has a socket to its partner for each client."""
-
-
-def roles_of(step: Step, name: str, size: InsertSize, *, clients: int) -> tuple[Role, ...]:
-    """The roles of one step; the first one is what the step measures."""
+    `insert` and `delete` of one step have a socket to each other for each client.
+    """
     rows = step.rows_per_commit
     if step.does == "index":
-        return (Role("index", clients, {"commits": 1, "time": 0}),)
+        return {"index": {"commits": 1, "time": 0}}
     if step.does == "load":
-        return (Role("insert", clients, {"rows-per-commit": rows, "commits": commits(size.rows, rows), "time": 0}),)
-    delete = Role("delete", clients, {"rows-per-commit": rows, "time": 0}, paired=True)
+        return {"insert": {"rows-per-commit": rows, "commits": commits(size.rows, rows), "time": 0}}
+    delete: dict[str, OptionValue] = {"rows-per-commit": rows, "time": 0}
     if step.does == "replace":
-        number = commits(size.replaced[name], rows)
-        insert = Role("insert", clients, {"rows-per-commit": rows, "commits": number, "time": 0}, paired=True)
-        return insert, delete
+        replaced = commits(size.replaced[name], rows)
+        return {"insert": {"rows-per-commit": rows, "commits": replaced, "time": 0}, "delete": delete}
     seconds = size.query_s
     behind = {"rows-per-commit": rows, "rate": step.rate, "commits": commits(step.rate * seconds, rows)}
-    return (
-        Role("query", clients, {"query": step.does, "time": seconds, "deleted": step.rate * seconds}),
-        Role("insert", clients, {**behind, "time": seconds}, paired=True),
-        delete,
-    )
+    return {
+        "query": {"query": step.does, "time": seconds, "deleted": step.rate * seconds},
+        "insert": {**behind, "time": seconds},
+        "delete": delete,
+    }
 
 
 def commits(rows: int, rows_per_commit: int) -> int:
@@ -68,22 +56,14 @@ def role_commands(client: Connection, test: Test, size: InsertSize, *, clients: 
     """Command lines by role, the measured one first. `--pair-fds` is added where the sockets are."""
     assert test.step is not None
     return {
-        role.name: command(
+        role: command(
             client,
-            role.name,
-            {
-                "threads": role.clients,
-                "events": 0,
-                **role.options,
-                "report-interval": 1,
-                "histogram": "on",
-                "percentile": MAXIMUM,
-                **seeded(seed),
-            },
+            role,
+            {"threads": clients, "events": 0, **options, **reported(percentile=MAXIMUM), **seeded(seed)},
             "run",
             LUA,
         )
-        for role in roles_of(test.step, test.name, size, clients=clients)
+        for role, options in roles_of(test.step, test.name, size).items()
     }
 
 

@@ -26,7 +26,7 @@ _RECURSION = re.compile(r"'\d+$")
 
 
 @dataclass(frozen=True)
-class Profile:
+class CallgrindProfile:
     """One dump: instructions in all, and self cost by (function, object)."""
 
     total: int
@@ -38,7 +38,7 @@ class Profile:
         return [(function, obj, cost) for (function, obj), cost in ranked[:count]]
 
 
-def parse_profile(text: str) -> Profile:
+def parse_profile(text: str) -> CallgrindProfile:
     """The profile in `text`; CountingFailed when it is none, or when its parts do not add up to its total."""
     if not re.search(r"^events: Ir$", text, re.MULTILINE):
         raise CountingFailed("the callgrind file counts no instructions; is it cut off?")
@@ -72,4 +72,4 @@ def parse_profile(text: str) -> Profile:
         raise CountingFailed("the callgrind file has no total; is it cut off?")
     if sum(costs.values()) != total:
         raise CountingFailed(f"callgrind's functions add up to {sum(costs.values())}, its total is {total}")
-    return Profile(total=total, functions=costs)
+    return CallgrindProfile(total=total, functions=costs)

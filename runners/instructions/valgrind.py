@@ -7,9 +7,9 @@ import shutil
 import stat
 from pathlib import Path
 
-from runners.engines.server import no_link
+from runners.engines.server_process import open_no_follow
 from runners.errors import CountingFailed
-from runners.instructions.callgrind import Profile, parse_profile
+from runners.instructions.callgrind import CallgrindProfile, parse_profile
 
 #: Milliseconds before vgdb interrupts a server that waits for its client, as it does whenever we talk to it.
 INVOKE_MS = 1
@@ -21,7 +21,7 @@ LARGEST_DUMP_BYTES = 256 << 20
 _SESSION_FUNCTION = "dispatch_command"
 
 
-class Counter:
+class Callgrind:
     """Callgrind of one server; profiles and control pipes are in `directory`, which the server's account owns.
 
     A server with a process for each session is counted by process. With `threads`, a server with a thread for each
@@ -56,7 +56,7 @@ class Counter:
         """How the client talks to it, as the shell takes it."""
         return f"vgdb --max-invoke-ms={INVOKE_MS} --vgdb-prefix={self._directory}/vgdb-pipe"
 
-    def take(self, pid: int) -> Profile:
+    def take(self, pid: int) -> CallgrindProfile:
         """The session's part of the last profile that process `pid` dumped; all files of earlier tests are removed.
 
         Files are `callgrind.PID.PART`, and with threads `callgrind.PID.PART-THREAD`.
@@ -78,7 +78,7 @@ class Counter:
 def _read(path: Path) -> str:
     """A dump; CountingFailed when the server has put something else there, which would never end or be another's."""
     try:
-        with open(path, errors="replace", opener=no_link) as file:
+        with open(path, errors="replace", opener=open_no_follow) as file:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_DUMP_BYTES:
                 return file.read()
@@ -87,7 +87,7 @@ def _read(path: Path) -> str:
     raise CountingFailed(f"{path} is no profile of callgrind")
 
 
-def session_profile(threads: list[Profile]) -> Profile:
+def session_profile(threads: list[CallgrindProfile]) -> CallgrindProfile:
     """Of all threads the one that served the session, which is the busiest of those that took statements.
 
     CountingFailed when none did: the server has lost its symbols, or nothing was counted.

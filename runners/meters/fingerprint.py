@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,12 @@ from runners.doctor import Facts, probe
 GIB = 1024**3
 
 
-def host_fingerprint(state: Path, workload: Mapping[str, Any], root: Path = Path("/")) -> Fingerprint:
+def host_fingerprint(state: Path, workload: Mapping[str, Any]) -> Fingerprint:
     """The fingerprint of this host while it runs `workload`, any JSON: scale, durations, scripts.
 
     `state` is where the data will be; the storage below it is part of the fingerprint.
     """
-    return fingerprint_of(probe(state, root, window_s=0.0), _host_facts(root, state), workload)
+    return fingerprint_of(probe(state, window_s=0.0), _host_facts(state), workload)
 
 
 def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mapping[str, Any]) -> Fingerprint:
@@ -34,16 +33,16 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
     >>> fingerprint_of(Facts(cpus=2, turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
     {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'virtualization': 'none', 'workload': 'de225b3a2237fb82'}
     """
-    known: dict[str, str | None] = {
+    named: dict[str, object] = {
         "cpu_model": facts.cpu_model,
-        "cores": _number(facts.cpus),
+        "cores": facts.cpus,
         "smt": facts.smt,
-        "governor": ",".join(facts.governors) or None,
+        "governor": ",".join(facts.governors),
         "turbo": None if facts.turbo is None else ("on" if facts.turbo else "off"),
         "thp": facts.thp,
-        "aslr": _number(facts.aslr),
-        "numa_nodes": _number(facts.numa_nodes),
-        "memory_gib": None if facts.memory_total is None else str(round(facts.memory_total / GIB)),
+        "aslr": facts.aslr,
+        "numa_nodes": facts.numa_nodes,
+        "memory_gib": None if facts.memory_total is None else round(facts.memory_total / GIB),
         "filesystem": facts.filesystem,
         "virtualization": facts.virtual or "none",
         "clocksource": facts.clocksource,
@@ -52,7 +51,7 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
         "workload": workload_digest(workload),
         **host,
     }
-    return Fingerprint(facts={name: text for name, text in sorted(known.items()) if text})
+    return Fingerprint(facts={name: str(fact) for name, fact in sorted(named.items()) if fact not in (None, "")})
 
 
 def workload_digest(workload: Mapping[str, Any]) -> str:
@@ -60,25 +59,23 @@ def workload_digest(workload: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(workload, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _host_facts(root: Path, state: Path) -> dict[str, str | None]:
+def _host_facts(state: Path) -> dict[str, str | None]:
     """What `doctor` does not judge but a new epoch follows."""
     libc, version = platform.libc_ver()
     return {
         "kernel": platform.release(),
-        "os": _os_name(root),
+        "os": _os_name(),
         "libc": f"{libc} {version}".strip() or None,
         "storage": _storage(state),
-        "client_library": _client_library(root),
+        "client_library": _client_library(),
     }
 
 
-def _os_name(root: Path) -> str | None:
+def _os_name() -> str | None:
     try:
-        text = (root / "etc/os-release").read_text()
-    except OSError:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
         return None
-    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', text, re.MULTILINE)
-    return found[1] if found else None
 
 
 def _storage(state: Path) -> str | None:
@@ -96,12 +93,8 @@ def _storage(state: Path) -> str | None:
     return f"{name} {int(size.read_text()) * 512 // GIB} GiB" if size.exists() else name
 
 
-def _client_library(root: Path) -> str | None:
+def _client_library() -> str | None:
     """The versions of the libraries sysbench talks through, as the loader's file names tell them."""
     names = {path.name for pattern in ("libpq.so.*.*", "libm*client.so.*.*", "libmariadb.so.*")
-             for path in root.glob(f"usr/lib/*-linux-gnu/{pattern}")}  # fmt: skip
+             for path in Path("/usr/lib").glob(f"*-linux-gnu/{pattern}")}  # fmt: skip
     return " ".join(sorted(names)) or None
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else str(value)

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 #: Metric an operation by perf's name of the event; user mode only, so that the kernel's work for others is left out.
+INSTRUCTIONS = "instructions:u"
 EVENTS: Mapping[str, str] = {
-    "instructions:u": "hw_insn/o",
+    INSTRUCTIONS: "hw_insn/o",
     "cycles:u": "cycles/o",
     "branch-misses:u": "branch_misses/o",
     "cache-misses:u": "cache_misses/o",

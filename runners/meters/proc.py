@@ -9,10 +9,11 @@ import os
 import time
 from pathlib import Path
 
-from runners.meters.reading import (
-    Reading,
-    parse_context_switches,
-    parse_cpu,
+import psutil
+
+from runners.meters.sample import (
+    Cpu,
+    MeterSample,
     parse_disk,
     parse_reaped_cpu_s,
     parse_rss_bytes,
@@ -39,14 +40,18 @@ class Meter:
         """The server and its children now."""
         return process_tree(self._server_pid)
 
-    def read(self) -> Reading:
+    def read(self) -> MeterSample:
         """All counters now."""
-        stat = _text(_PROC / "stat") or ""
+        times = psutil.cpu_times()
         pids = self.pids()
-        return Reading(
+        return MeterSample(
             at_s=time.monotonic(),
-            cpu=parse_cpu(stat, ticks_per_s=self._ticks_per_s),
-            context_switches=parse_context_switches(stat),
+            cpu=Cpu(
+                busy_s=times.user + times.nice + times.system + times.irq + times.softirq,
+                idle_s=times.idle + times.iowait,
+                steal_s=times.steal,
+            ),
+            context_switches=psutil.cpu_stats().ctx_switches,
             disk=parse_disk(_text(_PROC / "diskstats") or "", self._device),
             server_cpu_s=self._server_cpu_s(pids),
             client_cpu_s=self._clients_cpu_s(),
@@ -91,12 +96,12 @@ def cpu_clock_s(pid: int) -> float | None:
 
 def process_tree(pid: int) -> list[int]:
     """The process and its descendants, itself first; the kernel lists children by thread."""
-    found, position = [pid], 0
-    while position < len(found):
-        for task in _tasks(found[position]):
-            found += [int(child) for child in (_text(task / "children") or "").split()]
+    pids, position = [pid], 0
+    while position < len(pids):
+        for task in _tasks(pids[position]):
+            pids += [int(child) for child in (_text(task / "children") or "").split()]
         position += 1
-    return found
+    return pids
 
 
 def _tasks(pid: int) -> list[Path]:

@@ -7,7 +7,7 @@ half-way (a file below a link), and archives that unpack to more than `Limits` a
 'bin/postgres'
 >>> relative_name("../etc/passwd")
 Traceback (most recent call last):
-runners.releases.errors.UnsafeArchive: archive member '../etc/passwd' leaves the directory; it was not unpacked
+runners.errors.UnsafeArchive: archive member '../etc/passwd' leaves the directory; it was not unpacked
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import shutil
 import stat
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from runners.releases.errors import UnsafeArchive
+from runners.errors import UnsafeArchive
 
 CHUNK_BYTES = 1 << 20
 #: Modes that survive unpacking: no set-user-id, nothing writable by others.
@@ -77,8 +78,11 @@ class _Target:
         self.allowed_bytes = min(limits.total_bytes, max(packed_bytes, CHUNK_BYTES) * limits.ratio)
         self.written = self.members = 0
 
-    def place(self, name: str) -> Path:
-        """Where member `name` goes; its parents are made, and none of them may be a link that leads out."""
+    def place(self, name: str, replaces: bool = True) -> Path:
+        """Where member `name` goes; its parents are made, and none of them may be a link that leads out.
+
+        What is there is removed when the member `replaces` it, as everything but a directory does.
+        """
         self.members += 1
         if self.members > self.limits.members:
             raise UnsafeArchive(f"the archive has more than {self.limits.members} members; it was not unpacked")
@@ -87,12 +91,15 @@ class _Target:
         if parent != self.root and self.root not in parent.parents:
             raise UnsafeArchive(f"archive member {name!r} is written through a link that leads out")
         parent.mkdir(parents=True, exist_ok=True)
-        return parent / path.name
+        path = parent / path.name
+        if replaces and (path.is_symlink() or path.is_file()):
+            path.unlink()
+        return path
 
     def directory(self, name: str) -> None:
         if name == ".":
             return
-        path = self.place(name)
+        path = self.place(name, replaces=False)
         if not path.is_dir():
             path.mkdir(mode=0o755)
 
@@ -102,8 +109,6 @@ class _Target:
         The time of change is kept: `make` builds a source's ready-made parts again when they look older than the rest.
         """
         path = self.place(name)
-        if path.is_symlink() or path.exists():
-            path.unlink()
         with path.open("xb") as out:
             while chunk := data.read(CHUNK_BYTES):
                 if mode is None:
@@ -119,29 +124,35 @@ class _Target:
             os.utime(path, (modified, modified))
 
     def symlink(self, name: str, target: str) -> None:
-        path = self.place(name)
-        if path.is_symlink() or path.is_file():
-            path.unlink()
-        path.symlink_to(target)
+        self.place(name).symlink_to(target)
 
     def hardlink(self, name: str, target: str) -> None:
         source = Path(os.path.realpath(self.root / target))
         if self.root not in source.parents or not source.is_file():
             raise UnsafeArchive(f"archive link {name!r} -> {target!r} names no file unpacked before it")
-        path = self.place(name)
-        if path.is_symlink() or path.exists():
-            path.unlink()
-        os.link(source, path)
+        os.link(source, self.place(name))
 
 
-def check_links(root: Path) -> None:
-    """Follow every link below `root` once more: links to links can lead out although each looks harmless."""
+def links_out(root: Path, prefix: Path | None = None) -> Iterator[Path]:
+    """Every link below `root` that leads out of it, relative to `root`; links to links can, harmless as each may look.
+
+    With `prefix`, where the tree will stand, links to what is below that are links inside.
+    """
     inside = Path(os.path.realpath(root))
     for path in inside.rglob("*"):
         if path.is_symlink():
-            end = Path(os.path.realpath(path))
-            if end != inside and inside not in end.parents:
-                raise UnsafeArchive(f"archive link {path.relative_to(inside)} leads out through other links")
+            target = path.readlink()
+            if prefix and target.is_relative_to(prefix):
+                target = inside / target.relative_to(prefix)
+            end = Path(os.path.realpath(path.parent / target))
+            if not (end.is_relative_to(inside) or (prefix and end.is_relative_to(prefix))):
+                yield path.relative_to(inside)
+
+
+def check_links(root: Path) -> None:
+    """UnsafeArchive when a link leads out."""
+    for name in links_out(root):
+        raise UnsafeArchive(f"archive link {name} leads out through other links")
 
 
 def _below(name: str, subtree: str) -> str | None:

@@ -16,19 +16,19 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
+from history.settings import Setting
 from runners.bounds import LEAST_FREE_BYTES, DiskFull, run_within, scope
 from runners.engines.account import server_account
-from runners.releases.archives import remove_tree
-from runners.releases.errors import BuildFailed, InvalidManifest
-from runners.releases.sandbox import sandboxed
+from runners.errors import BuildFailed
+from runners.releases.archives import links_out, remove_tree
+from runners.sandbox import BUILD, sandboxed
 
 #: MySQL, the slowest, on two cores without a warm ccache.
 STEP_SECONDS = 6 * 3600
@@ -38,29 +38,17 @@ SHOWN_LINES = 12
 SHOWN_BYTES = 1 << 16
 
 
-class Recipe(BaseModel):
+class BuildRecipe(Setting):
     """How one DBMS is built."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: Literal["configure", "cmake", "meson"]
     arguments: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     packages: tuple[str, ...] = ()
 
 
-def load_recipe(path: Path) -> Recipe:
-    """The recipe in `path`; InvalidManifest names file, key and what is wrong."""
-    try:
-        return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InvalidManifest(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise InvalidManifest(f"{path}: {error}") from error
-
-
 def steps(
-    recipe: Recipe, source: Path, work: Path, stage: Path, prefix: Path, jobs: int, ccache: bool
+    recipe: BuildRecipe, source: Path, work: Path, stage: Path, prefix: Path, jobs: int, ccache: bool
 ) -> list[tuple[list[str], Path]]:
     """The commands of a build with the directory of each. Pure.
 
@@ -93,8 +81,8 @@ def steps(
 def compiler() -> str:
     """What compiles, in a line: part of what a build is made of."""
     for name in ("gcc", "cc", "clang"):
-        if found := shutil.which(name):
-            done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=30)
+        if path := shutil.which(name):
+            done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=30)
             return done.stdout.splitlines()[0] if done.stdout else name
     return "none"
 
@@ -103,7 +91,12 @@ class Builder:
     """Builds one tree; `patch` is applied first."""
 
     def __init__(
-        self, recipe: Recipe, state: Path, patch: Path | None = None, sandbox: bool = False, jobs: int | None = None
+        self,
+        recipe: BuildRecipe,
+        state: Path,
+        patch: Path | None = None,
+        sandbox: bool = False,
+        jobs: int | None = None,
     ) -> None:
         self.recipe = recipe
         self._state = state
@@ -112,7 +105,7 @@ class Builder:
         self._jobs = jobs or os.cpu_count() or 1
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         """Everything that a build depends on besides its source."""
         patch = hashlib.sha256(self._patch.read_bytes()).hexdigest() if self._patch else ""
         return f"\n{self.recipe.model_dump_json()}\n{compiler()}\n{patch}"
@@ -173,7 +166,12 @@ class Builder:
             for command, directory in commands:
                 if self._sandbox:
                     command = sandboxed(
-                        command, writable=[into.parent], readable=[cache], directory=directory, environment=environment
+                        command,
+                        bounds=BUILD,
+                        readable=[cache],
+                        writable=[into.parent],
+                        directory=directory,
+                        environment=environment,
                     )
                 out.write(f"$ {' '.join(command)}\n".encode())
                 out.flush()
@@ -187,7 +185,10 @@ class Builder:
             raise BuildFailed(f"what the build installed at {prefix} leads out of its directory; the log is {log}")
         staged.replace(into)
         if self._sandbox:
-            _check_links(into, prefix, log)
+            for name in links_out(into, prefix):
+                raise BuildFailed(
+                    f"the build installed {name}, a link that leads out of its directory; the log is {log}"
+                )
         _take_back(into)
         for directory in (work, stage):
             shutil.rmtree(directory)
@@ -209,21 +210,6 @@ class Builder:
                 f"the build failed with status {status}:\n  {last}\nThe whole log is {log}. "
                 f"It needs: apt-get install {' '.join(self.recipe.packages)}"
             )
-
-
-def _check_links(tree: Path, prefix: Path, log: Path) -> None:
-    """BuildFailed when a link in `tree`, which will stand at `prefix`, leads out of it."""
-    inside = tree.resolve()
-    for path in inside.rglob("*"):
-        if not path.is_symlink():
-            continue
-        target = path.readlink()
-        if target.is_relative_to(prefix):
-            target = inside / target.relative_to(prefix)
-        end = Path(os.path.realpath(path.parent / target))
-        if not (end.is_relative_to(inside) or end.is_relative_to(prefix)):
-            name = path.relative_to(inside)
-            raise BuildFailed(f"the build installed {name}, a link that leads out of its directory; the log is {log}")
 
 
 def _take_back(tree: Path) -> None:

@@ -27,8 +27,8 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
+from runners.errors import BadSize
 from runners.releases.archives import remove_tree, seal
-from runners.releases.errors import BadSize
 
 #: Kept at most, unless the caller says otherwise; a year of nightlies of four DBMS is about 15 GiB.
 BOUND_BYTES = 30 << 30
@@ -45,10 +45,10 @@ def parse_size(text: str) -> int:
     >>> parse_size("10GiB"), parse_size("1.5 M"), parse_size("0")
     (10737418240, 1572864, 0)
     """
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
         raise BadSize(f"{text!r} is no size; write a number and KiB, MiB, GiB or TiB, such as 10GiB")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ class Cache:
 
     def adopt(self, path: Path, sha256: str) -> Path:
         """Move a file of known digest in; atomic, and harmless when it is there already."""
-        kept = self._blob_path(sha256)
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        blob = self._blob_path(sha256)
+        blob.parent.mkdir(parents=True, exist_ok=True)
         os.utime(path)  # some clients leave it the time its vendor made it
         path.chmod(0o444)
-        path.replace(kept)
-        return kept
+        path.replace(blob)
+        return blob
 
     # --- prefixes ---
 
@@ -205,16 +205,11 @@ class Cache:
         prefix = self.prefix_path(key).resolve()
         if any(prefix in program.parents for program in running):
             return False
-        handle = os.open(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(BlockingIOError), _only_owner(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT):
             self._record_path(key).unlink(missing_ok=True)
             remove_tree(prefix)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(handle)
-        return True
+            return True
+        return False
 
     def _remove_leftovers(self) -> Iterator[Removed]:
         with self.lock(_TMP):
@@ -229,18 +224,21 @@ class Cache:
 
     def _remove_work(self, path: Path) -> bool:
         """Remove a workspace that nobody has locked; whether it was one. Its owner may be removing it as well."""
-        try:
-            handle = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(FileNotFoundError, BlockingIOError), _only_owner(path, os.O_RDONLY):
             remove_tree(path)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(handle)
-        return True
+            return True
+        return False
+
+
+@contextmanager
+def _only_owner(path: Path, flags: int) -> Iterator[None]:
+    """The lock on `path`, which nobody else may hold; BlockingIOError when somebody does."""
+    handle = os.open(path, flags, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _unsealed(work: Path) -> None:
@@ -257,10 +255,10 @@ def _give_back(leases: dict[str, int]) -> None:
 
 def _running_programs() -> set[Path]:
     """Executables of all processes that may be seen."""
-    found = set()
+    programs = set()
     for process in psutil.process_iter():
         try:
-            found.add(Path(process.exe()))
+            programs.add(Path(process.exe()))
         except (psutil.Error, OSError):
             continue
-    return found
+    return programs

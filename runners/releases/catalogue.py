@@ -14,23 +14,25 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Literal
 
+from pydantic import TypeAdapter
+
+from history.errors import BadSettings
 from history.model import Release
+from history.settings import read_model
 from history.versions import line_of, version_key
+from runners.errors import NotRunnable, ReleaseError, UnknownRelease
 from runners.releases.cache import BOUND_BYTES, Cache
-from runners.releases.depot import Depot
-from runners.releases.errors import NotRunnable, ReleaseError, UnknownRelease
 from runners.releases.installed import Installed
+from runners.releases.installer import Installer
 from runners.releases.local import LocalSource, TreeSource, installed_version
-from runners.releases.manifest import Manifest, Pin, load_manifest, manifest_path
-from runners.releases.opening import builder_for, open_source
+from runners.releases.manifest import Manifest, Pin, manifest_path
 from runners.releases.pins import LocalPins, write_atomically
+from runners.releases.source_factory import builder_for, open_source
 from runners.releases.sources import (
     Download,
     GitSettings,
@@ -42,8 +44,9 @@ from runners.releases.sources import (
 
 #: Hex digits of a commit or patch in the name of a build.
 MARK_DIGITS = 10
+_OFFERS = TypeAdapter(list[Offer])
 #: `gone`: pinned, but the source no longer has those bytes and they are not in the cache.
-State = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
+StateName = Literal["pinned", "new", "withdrawn", "not_runnable", "gone"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class ReleaseState:
     """One release with what is known of it."""
 
     release: Release
-    state: State
+    state: StateName
     cached: bool = False
     """Unpacked on this machine: usable without any network."""
     reason: str = ""
@@ -69,7 +72,7 @@ class Catalogue:
         self._offline = offline
         self._pins = LocalPins(state / "releases" / "pins.json")
         self.cache = Cache(state / "cache", bound_bytes)
-        self.depot = Depot(self.cache, offline)
+        self.installer = Installer(self.cache, offline)
         self._manifests: dict[str, tuple[int, Manifest]] = {}
         self.warnings: builtins.list[str] = []
         """What could not be done, as sentences; grows with every call."""
@@ -87,7 +90,7 @@ class Catalogue:
         path = manifest_path(self._configs, dbms)
         written = path.stat().st_mtime_ns
         if self._manifests.get(dbms, (0, None))[0] != written:
-            self._manifests[dbms] = (written, load_manifest(path))
+            self._manifests[dbms] = (written, read_model(path, Manifest))
         return self._manifests[dbms][1]
 
     def discover(self, dbms: str, source: str | None = None) -> builtins.list[Release]:
@@ -108,11 +111,11 @@ class Catalogue:
             for settings in self.manifest(dbms).source
             for offer in self._remembered(dbms, settings.name)
         ]
-        known: dict[str, ReleaseState] = {}
+        states: dict[str, ReleaseState] = {}
         # What can be had comes before what is gone, so that another build of a release can take its place.
-        for one in (*(one for one in pinned if one.state != "gone"), *offered, *pinned):
-            known.setdefault(one.release.version, one)
-        return [known[version] for version in sorted(known, key=lambda v: version_key(dbms, v))]
+        for state in (*(state for state in pinned if state.state != "gone"), *offered, *pinned):
+            states.setdefault(state.release.version, state)
+        return [states[version] for version in sorted(states, key=lambda v: version_key(dbms, v))]
 
     def _pins_of(self, dbms: str) -> Sequence[Pin]:
         """The manifest's pins, then this machine's, as far as their sources still exist."""
@@ -129,12 +132,12 @@ class Catalogue:
         return ReleaseState(pin.release(dbms), "pinned", cached)
 
     def _cached(self, dbms: str, pin: Pin) -> bool:
-        return bool(pin.sha256) and self.depot.has(self.source_of(dbms, pin.source), pin.sha256 or "")
+        return bool(pin.sha256) and self.installer.has(self.source_of(dbms, pin.source), pin.sha256 or "")
 
     def _is_gone(self, dbms: str, pin: Pin) -> bool:
         """Whether the pin's bytes are not here, and its source, when it was last asked, had them no longer."""
         offers = self._remembered(dbms, pin.source)
-        if not offers or not pin.sha256 or self._cached(dbms, pin) or self.depot.parts(dbms, pin.sha256):
+        if not offers or not pin.sha256 or self._cached(dbms, pin) or self.installer.parts(dbms, pin.sha256):
             return False
         if self._sources(dbms, pin.source)[0].keeps_builds:
             return pin.version not in {offer.version for offer in offers}
@@ -170,22 +173,14 @@ class Catalogue:
     def _ask(self, dbms: str, settings: SourceSettings) -> None:
         try:
             offers = self.source_of(dbms, settings.name).offers()
-        except ReleaseError as error:
+        except (ReleaseError, BadSettings) as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
-        path = self._metadata_path(dbms, settings.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows = [{"version": o.version, "locator": o.locator, "released": o.released} for o in offers]
-        write_atomically(path, json.dumps(rows, default=str, indent=1))
+        write_atomically(self._metadata_path(dbms, settings.name), _OFFERS.dump_json(offers, indent=1).decode())
 
     def _remembered(self, dbms: str, source: str) -> Sequence[Offer]:
         path = self._metadata_path(dbms, source)
-        if not path.is_file():
-            return []
-        return [
-            Offer(row["version"], row["locator"], row["released"] and date.fromisoformat(row["released"]))
-            for row in json.loads(path.read_text())
-        ]
+        return _OFFERS.validate_json(path.read_bytes()) if path.is_file() else []
 
     # --- getting one ---
 
@@ -207,8 +202,8 @@ class Catalogue:
         with self.cache.lock(f"{dbms}-{settings.name}-{version}".replace("/", "_")):
             pin = pin or self.pin_of(dbms, version, source)  # another process may have pinned it meanwhile
             opened = self.source_of(dbms, settings.name)
-            installed = self.depot.installed(opened, pin, dbms) if pin else None
-            return installed or self.depot.obtain(
+            installed = self.installer.installed(opened, pin, dbms) if pin else None
+            return installed or self.installer.obtain(
                 dbms, opened, offer, pin, lambda download: self._pin_locally(dbms, settings.name, offer, download)
             )
 
@@ -259,8 +254,8 @@ class Catalogue:
         self, dbms: str, folder: Path, *, recipe: str | None = None, patch: Path | None = None, sandbox: bool = False
     ) -> Installed:
         """A source tree as it is, uncommitted changes too, with `patch` applied: `17.2+t5dc0a1...`."""
-        recipe = recipe or next((one.recipe for one in self.manifest(dbms).source if isinstance(one, GitSettings)), "")
-        builder = builder_for(recipe, self._folder(dbms), self.cache.root, patch, sandbox)
+        recipes = (source.recipe for source in self.manifest(dbms).source if isinstance(source, GitSettings))
+        builder = builder_for(recipe or next(recipes, ""), self._folder(dbms), self.cache.root, patch, sandbox)
         return self._build(dbms, TreeSource(folder, builder), Offer("", str(folder)), "tree", patch, sandbox)
 
     def adopt(self, dbms: str, prefix: Path) -> Installed:
@@ -281,11 +276,11 @@ class Catalogue:
                 version=f"{base}+{mark}{digest[:MARK_DIGITS]}{patched}",
                 line=line_of(dbms, base),
                 build=build,
-                digest=hashlib.sha256(f"{download.sha256}\n{source.how}".encode()).hexdigest(),
+                digest=hashlib.sha256(f"{download.sha256}\n{source.unpack_key}".encode()).hexdigest(),
                 source=f"{build} {offer.locator}",
             )
 
-        return self.depot.build(dbms, source, offer, name)
+        return self.installer.build(dbms, source, offer, name)
 
     # --- pins of this machine ---
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runners.releases.errors import SourceUnavailable
+from runners.errors import SourceUnavailable
 
 #: One download of the largest archive on a slow line.
 CLIENT_SECONDS = 1800

@@ -20,9 +20,9 @@ from typing import IO, Literal, cast
 
 from filelock import FileLock
 
+from runners.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
 from runners.releases.archives import CHUNK_BYTES, Limits, check_links, unpack_stream
 from runners.releases.clients import run_client
-from runners.releases.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
 from runners.releases.sources import DebianSettings, Download, Offer, Part, part_of, read_versions, set_digest
 
 #: What of a library package is unpacked: shared objects and the loader, no programs, documents or settings.
@@ -83,7 +83,7 @@ class DebianSource:
     # --- what there is ---
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return self._settings.model_dump_json(include={"kind", "packages", "without"})
 
     def offers(self) -> list[Offer]:
@@ -106,8 +106,8 @@ class DebianSource:
         simulated = self._apt("apt-get --simulate install", *self._wanted(version))
         plan = re.findall(r"^Inst (\S+) \((\S+) ", simulated, re.MULTILINE)
         return [
-            (name.partition(":")[0], found)
-            for name, found in plan
+            (name.partition(":")[0], package_version)
+            for name, package_version in plan
             if not any(fnmatch.fnmatch(name, pattern) for pattern in self._settings.without)
         ]
 
@@ -146,10 +146,10 @@ class DebianSource:
         )
 
     def _published(self, name: str, version: str) -> str:
-        found = re.search(r"^SHA256: ([0-9a-f]{64})$", self._apt("apt-cache show", f"{name}={version}"), re.MULTILINE)
-        if not found:
+        digest = re.search(r"^SHA256: ([0-9a-f]{64})$", self._apt("apt-cache show", f"{name}={version}"), re.MULTILINE)
+        if not digest:
             raise Unverifiable(f"the index of {self._settings.suites[0]} has no SHA256 for {name} {version}")
-        return found[1]
+        return digest[1]
 
     def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         for part in parts:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from history.model import Release
-from runners.releases.errors import ReleaseError
+from runners.errors import ReleaseError
 
 #: Where packages put programs, below a prefix; `*` for Debian's versioned directories.
 PROGRAM_DIRECTORIES = (".", "bin", "sbin", "libexec", "usr/bin", "usr/sbin", "usr/libexec", "usr/lib/postgresql/*/bin")
@@ -51,18 +51,14 @@ class Installed:
 
     def find(self, *names: str) -> Path | None:
         """The first of the programs `names` that the release has."""
-        for name in names:
-            for directory in PROGRAM_DIRECTORIES:
-                for path in sorted(self.prefix.glob(f"{directory}/{name}" if directory != "." else name)):
-                    return path
-        return None
+        return find_program(self.prefix, *names)
 
     def program(self, *names: str) -> Path:
         """As `find`, but ReleaseError when the release has none of them."""
-        found = self.find(*names)
-        if found is None:
+        program = self.find(*names)
+        if program is None:
             raise ReleaseError(f"{self.release.name} from {self.release.build} has no {' or '.join(names)}")
-        return found
+        return program
 
     def command(self, name: str, *arguments: str) -> list[str]:
         """The argument vector that starts program `name` of this release, through its own loader where it needs one."""
@@ -75,6 +71,15 @@ class Installed:
         return sorted(name for name in now.keys() | self.files.keys() if now.get(name) != self.files.get(name))
 
 
+def find_program(prefix: Path, *names: str) -> Path | None:
+    """The first of the programs `names` below `prefix`."""
+    for name in names:
+        for directory in PROGRAM_DIRECTORIES:
+            for path in sorted(prefix.glob(f"{directory}/{name}" if directory != "." else name)):
+                return path
+    return None
+
+
 def tree_digests(root: Path) -> dict[str, str]:
     """sha256 of every regular file below `root`, and the target of every link as `-> target`."""
     digests = {}
@@ -85,9 +90,14 @@ def tree_digests(root: Path) -> dict[str, str]:
             if path.is_symlink():
                 digests[relative] = f"-> {path.readlink()}"
             else:
-                with path.open("rb") as stream:
-                    digests[relative] = hashlib.file_digest(stream, "sha256").hexdigest()
+                digests[relative] = file_digest(path)
     return digests
+
+
+def file_digest(path: Path, algorithm: str = "sha256") -> str:
+    """Of a file's contents, in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
 
 
 def find_loader(prefix: Path) -> Loader | None:

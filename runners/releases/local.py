@@ -13,16 +13,17 @@ from pathlib import Path
 
 from runners.bounds import scope
 from runners.engines.account import server_account
+from runners.errors import SourceUnavailable
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
-from runners.releases.errors import SourceUnavailable
-from runners.releases.installed import PROGRAM_DIRECTORIES
-from runners.releases.sandbox import sandboxed
+from runners.releases.installed import find_program
 from runners.releases.sources import Download, LocalSettings, Offer, Part, part_of
+from runners.sandbox import BUILD, sandboxed
 
 #: Programs that say which version a prefix holds.
 SERVERS = ("postgres", "mariadbd", "mysqld")
 VERSION_SECONDS = 60
+_VERSION = re.compile(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)")
 PLAIN = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 #: 1980-01-01, seconds since 1970: the time of change of every packed file. To `make`, files of one age are up to date.
 ONE_TIME = 315_532_800
@@ -33,21 +34,21 @@ def installed_version(prefix: Path, sandbox: bool = False) -> str:
 
     SourceUnavailable when there is none or it does not start.
     """
-    for directory in PROGRAM_DIRECTORIES:
-        for name in SERVERS:
-            for program in prefix.glob(f"{directory}/{name}" if directory != "." else name):
-                command = [str(program), *(["--no-defaults"] if name != "postgres" else []), "--version"]
-                if sandbox:
-                    inside = sandboxed(command, writable=(), readable=(prefix,), directory=prefix, environment=PLAIN)
-                    command = [*scope(), *server_account().command(inside)]
-                try:
-                    done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
-                except (OSError, subprocess.TimeoutExpired) as error:
-                    raise SourceUnavailable(f"{program} does not start: {error}") from error
-                if found := re.search(r"\d+(?:\.\d+)*(?:beta|rc|devel)?\d*(?=[\s-]|$)", done.stdout.partition(" ")[2]):
-                    return found[0]
-                raise SourceUnavailable(f"{program} does not say its version: {(done.stdout + done.stderr)[:200]}")
-    raise SourceUnavailable(f"{prefix} holds none of {', '.join(SERVERS)}; a prefix has them in bin or sbin")
+    program = find_program(prefix, *SERVERS)
+    if program is None:
+        raise SourceUnavailable(f"{prefix} holds none of {', '.join(SERVERS)}; a prefix has them in bin or sbin")
+    command = [str(program), *(["--no-defaults"] if program.name != "postgres" else []), "--version"]
+    if sandbox:
+        inside = sandboxed(command, bounds=BUILD, readable=(prefix,), directory=prefix, environment=PLAIN)
+        command = [*scope(), *server_account().command(inside)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceUnavailable(f"{program} does not start: {error}") from error
+    match = _VERSION.search(done.stdout.partition(" ")[2])
+    if match is None:
+        raise SourceUnavailable(f"{program} does not say its version: {(done.stdout + done.stderr)[:200]}")
+    return match[0]
 
 
 class LocalSource:
@@ -57,7 +58,7 @@ class LocalSource:
         self._settings = settings
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return "local"
 
     def offers(self) -> list[Offer]:
@@ -82,8 +83,8 @@ class TreeSource:
         self._builder = builder
 
     @property
-    def how(self) -> str:
-        return self._builder.how
+    def unpack_key(self) -> str:
+        return self._builder.unpack_key
 
     def offers(self) -> list[Offer]:
         return [Offer("", str(self._folder))]

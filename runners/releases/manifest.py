@@ -21,27 +21,24 @@ The models of the sources are in `runners.releases.sources`.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Self
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from history.model import Release
+from history.settings import Setting, read_model
 from history.versions import line_of, version_key
-from runners.releases.errors import InvalidManifest
 from runners.releases.sources import SourceSettings
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Pin(BaseModel):
+class Pin(Setting):
     """One release as it was verified: nothing else is ever used under its name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Annotated[str, Field(min_length=1, max_length=100)]
     line: str = ""
@@ -83,10 +80,8 @@ class Pin(BaseModel):
         )
 
 
-class Manifest(BaseModel):
+class Manifest(Setting):
     """Everything in one `releases.toml`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: tuple[SourceSettings, ...] = ()
     release: tuple[Pin, ...] = ()
@@ -110,19 +105,6 @@ class Manifest(BaseModel):
 def manifest_path(configs: Path, dbms: str) -> Path:
     """Where the manifest of `dbms` is committed."""
     return configs / "dbms" / dbms / "releases.toml"
-
-
-def load_manifest(path: Path) -> Manifest:
-    """The manifest in `path`; InvalidManifest names file, key, what is wrong and what is allowed."""
-    try:
-        return Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InvalidManifest(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidManifest(f"{path}: not TOML: {error}") from error
-    except ValidationError as error:
-        lines = [f"  {'.'.join(str(part) for part in item['loc']) or 'file'}: {item['msg']}" for item in error.errors()]
-        raise InvalidManifest(f"{path}:\n" + "\n".join(lines)) from error
 
 
 def _table(pin: Pin) -> tomlkit.items.Table:
@@ -157,5 +139,5 @@ def add_pins(path: Path, dbms: str, pins: Iterable[Pin]) -> None:
     document["release"] = array
     temporary = path.with_suffix(".toml.new")
     temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
-    load_manifest(temporary)
+    read_model(temporary, Manifest)
     temporary.replace(path)

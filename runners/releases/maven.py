@@ -6,17 +6,16 @@ again here, so that a repository without one is an error and not a warning.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
 from filelock import FileLock
 
+from runners.errors import SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.clients import run_client
-from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
-from runners.releases.sources import Download, MavenSettings, Offer, Part, part_of, read_versions
+from runners.releases.sources import Download, MavenSettings, Offer, Part, check_digest, part_of, read_versions
 
 
 class MavenSource:
@@ -42,7 +41,7 @@ class MavenSource:
             run_client(command, f"{self._settings.artifact} {coordinates}", package="maven")
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return self._settings.model_dump_json(include={"kind", "inner", "subtree"})
 
     def offers(self) -> list[Offer]:
@@ -65,10 +64,7 @@ class MavenSource:
         if not beside.is_file():
             raise Unverifiable(f"{name}: the repository has no checksum for it; it was not used")
         published = beside.read_text().split()[0].lower()
-        with jar.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha1").hexdigest()
-        if found != published:
-            raise DigestMismatch(f"{name} (sha1 beside the artifact)", published, found)
+        check_digest(jar, "sha1", published, "beside the artifact")
         moved = into / name
         jar.replace(moved)  # the cache keeps it by content; the client's copy would double the space
         return Download(

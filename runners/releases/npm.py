@@ -7,7 +7,6 @@ Install scripts of packages are never run.
 from __future__ import annotations
 
 import base64
-import hashlib
 import importlib.util
 import json
 import shutil
@@ -15,10 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from runners.errors import SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.clients import run_client
-from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
-from runners.releases.sources import Download, NpmSettings, Offer, Part, part_of, read_versions
+from runners.releases.sources import Download, NpmSettings, Offer, Part, check_digest, part_of, read_versions
 
 
 class NpmSource:
@@ -38,7 +37,7 @@ class NpmSource:
             raise SourceUnavailable(f"{self._settings.package}: npm printed no JSON: {output[:200]!r}") from error
 
     @property
-    def how(self) -> str:
+    def unpack_key(self) -> str:
         return self._settings.model_dump_json(include={"kind", "subtree"})
 
     def offers(self) -> list[Offer]:
@@ -55,10 +54,7 @@ class NpmSource:
         packed = list(into.glob("*.tgz"))
         if len(packed) != 1:
             raise SourceUnavailable(f"{wanted}: npm left {len(packed)} archives where one was expected")
-        with packed[0].open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha512").hexdigest()
-        if found != published:
-            raise DigestMismatch(f"{wanted} (sha512 of the registry)", published, found)
+        check_digest(packed[0], "sha512", published, "of the registry")
         return Download(
             parts=(part_of(packed[0]),),
             upstream=f"sha512:{published}",

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runners.releases.errors import Unverifiable
+from runners.errors import Unverifiable
 
 GPGV_SECONDS = 600
 _ARMOR = re.compile(
@@ -24,7 +24,7 @@ _ARMOR = re.compile(
 def dearmored(text: str) -> bytes:
     """The binary packets of all armored blocks in `text`; Unverifiable when there is none."""
     try:
-        blocks = [base64.b64decode("".join(found["body"].split()), validate=True) for found in _ARMOR.finditer(text)]
+        blocks = [base64.b64decode("".join(block["body"].split()), validate=True) for block in _ARMOR.finditer(text)]
     except binascii.Error as error:
         raise Unverifiable(f"an armored OpenPGP block is damaged: {error}") from error
     if not blocks:

@@ -14,7 +14,11 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+
+from history.settings import Setting
+from runners.errors import DigestMismatch
+from runners.releases.installed import file_digest
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,15 @@ def set_digest(parts: dict[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def part_of(path: Path, name: str = "") -> Part:
+def part_of(path: Path) -> Part:
     """Digest and size of a file, read once."""
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Part(name or path.name, path, digest, path.stat().st_size)
+    return Part(path.name, path, file_digest(path), path.stat().st_size)
+
+
+def check_digest(path: Path, algorithm: str, published: str, where: str) -> None:
+    """DigestMismatch unless the vendor published this digest of the file; `where` names the place it did."""
+    if (digest := file_digest(path, algorithm)) != published:
+        raise DigestMismatch(f"{path.name} ({algorithm} {where})", published, digest)
 
 
 class Source(Protocol):
@@ -84,8 +92,8 @@ class Source(Protocol):
         """Bring one release into the empty directory `into`. Raises SourceUnavailable, Unverifiable, DigestMismatch."""
 
     @property
-    def how(self) -> str:
-        """Everything besides the downloaded bytes that the unpacked tree depends on: another `how` is another tree."""
+    def unpack_key(self) -> str:
+        """Everything besides the downloaded bytes that the unpacked tree depends on: another key is another tree."""
 
     def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
         """Lay the parts (libraries too) out below `into`, as they will stand at `prefix`.
@@ -106,9 +114,7 @@ def _compiles(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Settings(Setting):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     """What pins call it; the `build` of the releases it brings."""
     keeps_builds: ClassVar[bool] = True
@@ -156,10 +162,8 @@ class NpmSettings(_Settings):
     subtree: str = "package"
 
 
-class KeyEra(BaseModel):
+class KeyEra(Setting):
     """A vendor's signing key, and the releases that it signed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     """Armored public key, below the directory of the manifest."""
@@ -219,8 +223,8 @@ def read_versions(patterns: Iterable[str], locators: Iterable[str]) -> list[Offe
     best: dict[str, tuple[tuple[int, ...], str]] = {}
     for locator in locators:
         for pattern in patterns:
-            if found := re.fullmatch(pattern, locator):
-                revision = tuple(int(n) for n in re.findall(r"\d+", found.groupdict().get("revision") or ""))
-                best[found["version"]] = max(best.get(found["version"], ((), "")), (revision, locator))
+            if match := re.fullmatch(pattern, locator):
+                revision = tuple(int(n) for n in re.findall(r"\d+", match.groupdict().get("revision") or ""))
+                best[match["version"]] = max(best.get(match["version"], ((), "")), (revision, locator))
                 break
     return [Offer(version, locator) for version, (_, locator) in best.items()]

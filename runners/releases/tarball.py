@@ -6,18 +6,17 @@ signature by a key that is committed beside the manifest is demanded too.
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from history.versions import version_key
+from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.archives import unpack
 from runners.releases.builds import Builder
-from runners.releases.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.signatures import verify_signature
-from runners.releases.sources import Download, Offer, Part, TarballSettings, part_of
+from runners.releases.sources import Download, Offer, Part, TarballSettings, check_digest, part_of
 from runners.releases.vendors import FILES, OFFERS, VendorFile
 from runners.releases.web import Web
 
@@ -37,9 +36,9 @@ class TarballSource:
         self._builder = builder
 
     @property
-    def how(self) -> str:
-        made = self._settings.model_dump_json(include={"kind", "subtree"})
-        return made + (self._builder.how if self._builder else "")
+    def unpack_key(self) -> str:
+        builder_key = self._builder.unpack_key if self._builder else ""
+        return self._settings.model_dump_json(include={"kind", "subtree"}) + builder_key
 
     def offers(self) -> list[Offer]:
         return OFFERS[self._settings.vendor](self._settings.address.rstrip("/"), self._web.text)
@@ -52,19 +51,21 @@ class TarballSource:
             raise Unverifiable(f"{file.name}: the vendor publishes no checksum of it; it was not used")
         if algorithm in WEAK and not file.signature:
             raise Unverifiable(f"{file.name}: the vendor publishes {algorithm} and no signature; it was not used")
-        path = into / Path(file.name).name
+        path, published = into / Path(file.name).name, file.checksums[algorithm]
         self._web.download(file.url, path)
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, algorithm).hexdigest()
-        if found != file.checksums[algorithm]:
-            if not (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
-                raise SourceUnavailable(f"{file.url}: the server sent something that is no archive ({_begins(path)})")
-            raise DigestMismatch(f"{file.name} ({algorithm} published by the vendor)", file.checksums[algorithm], found)
+        try:
+            check_digest(path, algorithm, published, "published by the vendor")
+        except DigestMismatch as error:
+            if tarfile.is_tarfile(path) or zipfile.is_zipfile(path):
+                raise
+            raise SourceUnavailable(
+                f"{file.url}: the server sent something that is no archive ({_begins(path)})"
+            ) from error
         verified = f"{algorithm} on the vendor's site"
         signature = self._signed(offer, file, path, into)
         return Download(
             parts=(part_of(path),),
-            upstream=f"{algorithm}:{found}",
+            upstream=f"{algorithm}:{published}",
             verified=verified + (f", and signature {signature.split()[-1][-16:]}" if algorithm in WEAK else ""),
             signature=signature,
         )

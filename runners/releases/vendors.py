@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 from urllib.parse import quote
 
-from runners.releases.errors import SourceUnavailable, Unverifiable
+from runners.errors import SourceUnavailable, Unverifiable
 from runners.releases.sources import Offer
 
 Get = Callable[[str], str]
@@ -69,7 +68,7 @@ def mysql_versions(page: str) -> list[str]:
 
 def mysql_files(page: str) -> dict[str, str]:
     """MD5 by file name, from the page of one version."""
-    return {found["name"]: found["md5"].lower() for found in _MYSQL_FILE.finditer(html.unescape(page))}
+    return {file["name"]: file["md5"].lower() for file in _MYSQL_FILE.finditer(html.unescape(page))}
 
 
 def mysql_offers(base: str, get: Get) -> list[Offer]:
@@ -92,19 +91,12 @@ def mysql_file(base: str, version: str, patterns: Sequence[str], get: Get) -> Ve
 # --- MariaDB -------------------------------------------------------------------------------------------------
 
 
-def _object(text: str, key: str, what: str) -> Any:
-    try:
-        return json.loads(text)[key]
-    except (ValueError, KeyError, TypeError) as error:
-        raise SourceUnavailable(f"{what}: the answer has no {key!r}, so it is not what the API gives") from error
-
-
 @contextmanager
 def _as_the_api_gives_it(what: str) -> Iterator[None]:
     """SourceUnavailable for an answer of another shape than is read here."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceUnavailable(f"{what}: the answer is not what the API gives: {error!r}") from error
 
 
@@ -117,26 +109,21 @@ def _day(text: object) -> date | None:
 
 
 def mariadb_offers(base: str, get: Get) -> list[Offer]:
-    with _as_the_api_gives_it(base):
-        return _mariadb_offers(base, get)
-
-
-def _mariadb_offers(base: str, get: Get) -> list[Offer]:
     offers = []
-    for major in _object(get(f"{base}/"), "major_releases", base):
-        status = str(major.get("release_status", "")).lower()
-        if any(word in status for word in MARIADB_UNFINISHED):
-            continue
-        url = f"{base}/{major['release_id']}/"
-        for version, release in _object(get(url), "releases", url).items():
-            offers.append(Offer(version, version, _day(release.get("date_of_release"))))
+    with _as_the_api_gives_it(base):
+        for major in json.loads(get(f"{base}/"))["major_releases"]:
+            status = str(major.get("release_status", "")).lower()
+            if not any(word in status for word in MARIADB_UNFINISHED):
+                releases = json.loads(get(f"{base}/{major['release_id']}/"))["releases"]
+                for version, release in releases.items():
+                    offers.append(Offer(version, version, _day(release.get("date_of_release"))))
     return offers
 
 
 def mariadb_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
     url = f"{base}/{version}/"
-    data = _object(get(url), "release_data", url)
     with _as_the_api_gives_it(url):
+        data = json.loads(get(url))["release_data"]
         files = {str(file["file_name"]): file for file in data[version]["files"]} if version in data else {}
         chosen = files[choose(sorted(files), patterns, version)]
         sums = chosen.get("checksum") or {}
@@ -155,9 +142,9 @@ def postgres_offers(base: str, get: Get) -> list[Offer]:
 def checksum_beside(text: str, name: str) -> str:
     """The digest in a `sha256sum` file; Unverifiable when it is of another file or none."""
     for line in text.splitlines():
-        found = re.fullmatch(r"([0-9a-fA-F]{64})(?:\s+\*?(\S+))?\s*", line)
-        if found and found[2] in (None, name):
-            return found[1].lower()
+        match = re.fullmatch(r"([0-9a-fA-F]{64})(?:\s+\*?(\S+))?\s*", line)
+        if match and match[2] in (None, name):
+            return match[1].lower()
     raise Unverifiable(f"{name}: the file beside it holds no sha256 of it; it was not used")
 
 

@@ -18,7 +18,7 @@ import httpx
 from filelock import FileLock
 from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, wait_exponential
 
-from runners.releases.errors import SourceUnavailable
+from runners.errors import SourceUnavailable
 
 CONNECT_SECONDS = 20.0
 #: Between two pieces of a body.

@@ -11,11 +11,11 @@ from history.metrics import MetricRegistry
 from history.model import Block, BlockStatus, Measurement
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
-from runners.instructions import Counter
-from runners.sessions.data import Prepared
-from runners.sessions.lanes import CountedLane, Lane, TestResult, TimeLane
+from runners.instructions.valgrind import Callgrind
+from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
+from runners.sessions.prepared_data import Prepared
 from runners.sessions.steps import StepLane
 from runners.settings import Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
@@ -47,7 +47,7 @@ def measure_block(
         engine.restore(prepared.path)
         lane = _start(plan, engine, metrics, prepared)
         for part in settled_parts(plan.tests):
-            with engine.old_versions_kept() if plan.lane == "instructions" else nullcontext():
+            with engine.purge_paused() if plan.lane == "instructions" else nullcontext():
                 for test in part:
                     if stop.is_set():
                         raise Interrupted
@@ -72,17 +72,17 @@ def measure_block(
     return as_block(block, started, status, reason, results, warnings)
 
 
-def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> Lane:
+def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> LaneRunner:
     if plan.lane == "time":
         engine.start(wrapper=())
         engine.wait_ready()
         if plan.size:
             return StepLane(plan.size, plan.server.threads, metrics)
         return TimeLane(plan.profile, plan.scale, metrics)
-    counter = Counter(engine.directory, threads=engine.connection.driver == "mysql")
-    engine.start(wrapper=counter.wrapper)
+    callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
+    engine.start(wrapper=callgrind.wrapper)
     engine.wait_ready()
-    return CountedLane(plan.profile, plan.scale, metrics, counter, prepared.plans)
+    return CountedLane(plan.profile, plan.scale, metrics, callgrind, prepared.plans)
 
 
 def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:
@@ -91,11 +91,11 @@ def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockS
     seconds = sum(each for _, _, each in timed)
     for what, limit in (("steal", server.steal_limit), ("foreign", server.foreign_limit)):
         shares = [(getattr(noise, what), each, name) for name, noise, each in timed]
-        known = [(share, each, name) for share, each, name in shares if share is not None]
-        if not known:
+        noise_shares = [(share, each, name) for share, each, name in shares if share is not None]
+        if not noise_shares:
             continue
-        mean = sum(share * each for share, each, _ in known) / seconds
-        worst, _, where = max(known)
+        mean = sum(share * each for share, each, _ in noise_shares) / seconds
+        worst, _, where = max(noise_shares)
         if mean > limit or worst > SINGLE_TEST_TOLERANCE * limit:
             label = "steal" if what == "steal" else "foreign load"
             return "noisy", (

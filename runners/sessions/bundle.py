@@ -12,14 +12,14 @@ from typing import Any
 from history.errors import BadSettings
 from history.model import Release, Run, Session
 from runners.engines import Connection
-from runners.insertbench import LUA, role_commands
+from runners.insertbench.roles import LUA, role_commands
 from runners.sessions.model import PlannedRun, SessionPlan
-from runners.sessions.planning import COUNTED_SEED, DATA_SEED, plan_session, test_seconds, workload_seed
+from runners.sessions.planning import COUNTED_SEED, DATA_SEED, counted_events, plan_session, test_seconds, workload_seed
 from runners.settings import Benchmark, Profile, Server, Test
 from runners.settings.benchmarks import Driver
 from runners.settings.dbms import RenderedOptions
-from runners.sysbench import count_command, run_command, scripts_digest
-from runners.sysbench.scripts import SCRIPTS, scripts_dir
+from runners.sysbench.commands import count_command, run_command
+from runners.sysbench.scripts import SCRIPTS, scripts_digest, scripts_dir
 
 BUNDLE_SCHEMA = "pointdrop.bundle/1"
 
@@ -84,7 +84,7 @@ def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
         )
     else:
         assert test.counted is not None
-        events = max(1, round(test.counted.events * plan.profile.events_factor))
+        events = counted_events(test, plan.profile)
         argv = count_command(
             client, test, plan.scale, pid=-1, warmup=test.counted.warmup, events=events, vgdb="vgdb", seed=seed
         )

@@ -39,7 +39,7 @@ class TestDone:
     position: int
     total: int
     metric: str
-    """`qps` or `insn/o`; empty for a step that only warms caches."""
+    """The first of the test's metrics; empty for a step that only warms caches."""
     value: float
 
     __test__ = False  # pytest would take the class for one of its own

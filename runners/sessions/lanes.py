@@ -11,14 +11,17 @@ from history.metrics import MetricRegistry
 from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, StatementPlan
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
-from runners.instructions import Counter
-from runners.meters import Meter, Noise, Reading, foreign_noise, per_operation
+from runners.instructions.valgrind import Callgrind
+from runners.meters.costs import QPS, SERVER_CPU, Noise, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
-from runners.meters.proc import directory_bytes
-from runners.sessions.data import explain
-from runners.sessions.planning import test_seconds
+from runners.meters.proc import Meter, directory_bytes
+from runners.meters.sample import MeterSample
+from runners.sessions.planning import counted_events, test_seconds
+from runners.sessions.prepared_data import explain
 from runners.settings import Profile, Scale, Test
-from runners.sysbench import Report, Second, count_command, parse_report, run_command, run_sysbench
+from runners.sysbench.commands import count_command, run_command
+from runners.sysbench.driver import run_sysbench
+from runners.sysbench.output import Second, SysbenchReport, parse_report
 
 GB = 1e9
 MS = 1e3
@@ -45,7 +48,7 @@ class TestResult:
     __test__ = False  # pytest would take the class for one of its own
 
 
-class Lane(Protocol):
+class LaneRunner(Protocol):
     """How a test is measured on a started engine."""
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult: ...
@@ -64,11 +67,16 @@ def measurements(test: Test, values: dict[str, float], metrics: MetricRegistry, 
             metric=name,
             value=value,
             unit=metrics[name].unit,
-            better=test.better if name == "qps" else metrics[name].better,
+            better=test.better if metrics[name].kind == "throughput" else metrics[name].better,
             operations=operations,
         )
         for name, value in values.items()
     ]
+
+
+def database_size(engine: Engine) -> dict[str, float]:
+    """The data directory as it is, by metric."""
+    return {"dbgb": directory_bytes(engine.data) / GB}
 
 
 def operations_of(test: Test, statements: int, events: int, scale: Scale) -> float:
@@ -78,7 +86,7 @@ def operations_of(test: Test, statements: int, events: int, scale: Scale) -> flo
     return float(statements)
 
 
-def rate_of(test: Test, report: Report, scale: Scale) -> float:
+def rate_of(test: Test, report: SysbenchReport, scale: Scale) -> float:
     """Operations a second.
 
     A scan can be as long as the warm-up, and a test be a handful of them. The one that began in the warm-up would count
@@ -102,18 +110,18 @@ class TimeLane:
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails, or when no statement was executed."""
         warmup, seconds = self.profile.warmup_s, test_seconds(test, self.profile)
-        meter = Meter(engine.server_pid, engine.data)
-        readings: list[Reading] = []
+        meter = Meter(engine.server.pid, engine.data)
+        meter_samples: list[MeterSample] = []
         perf, rates = PerfStat(supported_events()), dict[str, float]()
 
         def on_second(second: Second) -> None:
             if warmup <= second.at_s < warmup + seconds:
-                if not readings:
+                if not meter_samples:
                     perf.start(meter.pids())
-                readings.append(meter.read())
+                meter_samples.append(meter.read())
 
         def on_wake() -> None:
-            readings.append(meter.read())
+            meter_samples.append(meter.read())
             rates.update(perf.stop())
 
         command = run_command(engine.connection, test, self.scale, seconds=seconds, warmup_s=warmup, seed=seed)
@@ -131,47 +139,52 @@ class TimeLane:
         report = parse_report(text)
         if not report.queries:
             raise WorkloadFailed(f"{test.name} executed no statement in {seconds} s")
-        return self._result(engine, test, report, readings, rates)
+        return self._result(engine, test, report, meter_samples, rates)
 
     def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
         """On the data as the test left it."""
         return explain(engine, test, self.scale)
 
     def _result(
-        self, engine: Engine, test: Test, report: Report, readings: list[Reading], events: dict[str, float]
+        self,
+        engine: Engine,
+        test: Test,
+        report: SysbenchReport,
+        meter_samples: list[MeterSample],
+        rates: dict[str, float],
     ) -> TestResult:
         operations = operations_of(test, report.queries, report.events, self.scale)
         rate = rate_of(test, report, self.scale)
-        values = {"qps": rate}
+        values = {QPS: rate}
         result = TestResult(seconds=float(test_seconds(test, self.profile)))
-        if len(readings) >= 2:
-            values |= per_operation(readings[0], readings[-1], rate)
-            result.noise = foreign_noise(readings[0], readings[-1])
+        if len(meter_samples) >= 2:
+            values |= per_operation(meter_samples[0], meter_samples[-1], rate)
+            result.noise = foreign_noise(meter_samples[0], meter_samples[-1])
         else:
             result.warnings.append(f"{test.name}: too short for the meters; it has throughput only")
-        values |= {EVENTS[event]: count / rate for event, count in events.items()}
-        values["dbgb"] = directory_bytes(engine.data) / GB
+        values |= {EVENTS[event]: per_s / rate for event, per_s in rates.items()}
+        values |= database_size(engine)
         result.measurements = measurements(test, values, self.metrics, round(operations))
         per_statement = operations / report.queries
         counted = [second for second in report.seconds if second.at_s > self.profile.warmup_s]
         result.samples = {
-            "qps": tuple(second.qps * per_statement for second in counted),
+            QPS: tuple(second.qps * per_statement for second in counted),
             "p99_ms": tuple(second.latency_ms for second in counted),
             "histogram_ms": tuple(value for value, _ in report.histogram),
             "histogram_count": tuple(float(count) for _, count in report.histogram),
-            **_costs_by_second(readings, rate),
+            **_costs_by_second(meter_samples, rate),
         }
         if report.errors:
             result.warnings.append(f"{test.name}: {report.errors} statements failed and were repeated")
         return result
 
 
-def _costs_by_second(readings: list[Reading], rate: float) -> dict[str, tuple[float, ...]]:
-    """Server CPU between successive readings, in microseconds an operation at the test's mean rate."""
-    pairs = pairwise(readings)
-    costs = [per_operation(first, last, rate).get("cpu_us/o") for first, last in pairs if last.at_s - first.at_s > 0.5]
-    known = tuple(cost for cost in costs if cost is not None)
-    return {"cpu_us/o": known} if known else {}
+def _costs_by_second(meter_samples: list[MeterSample], rate: float) -> dict[str, tuple[float, ...]]:
+    """Server CPU between successive meter_samples, in microseconds an operation at the test's mean rate."""
+    pairs = pairwise(meter_samples)
+    costs = [per_operation(first, last, rate) for first, last in pairs if last.at_s - first.at_s > 0.5]
+    by_second = tuple(cost[SERVER_CPU] for cost in costs if SERVER_CPU in cost)
+    return {SERVER_CPU: by_second} if by_second else {}
 
 
 @dataclass
@@ -181,7 +194,7 @@ class CountedLane:
     profile: Profile
     scale: Scale
     metrics: MetricRegistry
-    counter: Counter
+    callgrind: Callgrind
     plans: dict[str, tuple[StatementPlan, ...]]
     """On the data as loaded: explaining under callgrind is slow."""
 
@@ -192,8 +205,8 @@ class CountedLane:
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
         assert test.counted is not None
-        events = max(1, round(test.counted.events * self.profile.events_factor))
-        own = -1 if engine.connection.driver == "pgsql" else engine.server_pid
+        events = counted_events(test, self.profile)
+        own = -1 if engine.connection.driver == "pgsql" else engine.server.pid
         command = count_command(
             engine.connection,
             test,
@@ -201,7 +214,7 @@ class CountedLane:
             pid=own if test.reported else 0,
             warmup=test.counted.warmup,
             events=events,
-            vgdb=self.counter.vgdb,
+            vgdb=self.callgrind.vgdb,
             seed=seed,
         )
         started = time.monotonic()
@@ -211,7 +224,7 @@ class CountedLane:
             return TestResult(seconds=seconds)
         if report.counted is None or not report.counted.statements:
             raise WorkloadFailed(f"{test.name} ended before its {events} events were counted")
-        profile = self.counter.take(report.counted.pid)
+        profile = self.callgrind.take(report.counted.pid)
         operations = operations_of(test, report.counted.statements, events, self.scale)
         return TestResult(
             measurements=measurements(test, {"insn/o": profile.total / operations}, self.metrics, round(operations)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from history.model import Lane, Release
 from runners.settings import Benchmark, InsertSize, Profile, Scale, Server, Test
-from runners.settings.sizes import size_of
+from runners.settings.profiles import size_of
 
 #: Connections of a client of the Insert Benchmark: queries, inserts, deletes.
 CONNECTIONS_A_CLIENT = 3

@@ -17,7 +17,7 @@ from history.model import Release
 from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
 from runners.settings import Benchmark, InsertSize, Profile, Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES
-from runners.settings.sizes import size_of
+from runners.settings.profiles import size_of
 
 #: Seed of the rows, in every session ever: releases are compared on the same table.
 DATA_SEED = 1
@@ -124,6 +124,12 @@ def workload_seed(plan: SessionPlan, test: Test, number: int) -> int:
 def test_seconds(test: Test, profile: Profile) -> int:
     """Measured seconds of a test in the time lane."""
     return {"read": profile.read_s, "write": profile.write_s, "scan": profile.scan_s, "warm": profile.warm_s}[test.kind]
+
+
+def counted_events(test: Test, profile: Profile) -> int:
+    """Counted events of a test in the instructions lane."""
+    assert test.counted is not None
+    return max(1, round(test.counted.events * profile.events_factor))
 
 
 def step_seconds(test: Test, size: InsertSize) -> float:

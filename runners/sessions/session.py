@@ -34,7 +34,6 @@ from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
-from runners.sessions.data import Recipe, prepare, prune
 from runners.sessions.events import (
     BlockDone,
     BlockStarted,
@@ -48,6 +47,7 @@ from runners.sessions.events import (
 from runners.sessions.lanes import TestResult
 from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
 from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
+from runners.sessions.prepared_data import DataRecipe, prepare, prune
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 
@@ -67,7 +67,7 @@ class Fetches(Protocol):
 
 
 @dataclass
-class _Bench:
+class _SessionContext:
     """What the workers share."""
 
     plan: SessionPlan
@@ -144,34 +144,34 @@ def run_session(
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
     at_once = max(1, workers or os.cpu_count() or 1) if plan.lane == "instructions" else 1
-    bench = _Bench(
+    context = _SessionContext(
         plan, catalogue, options, load_metrics(configs), state, on_event, sandbox, slots=deque(range(at_once))
     )
     with _only_session(host_lock):
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
             outcome.warnings.append(f"stopped a server an earlier run had left behind: {left.directory}")
-        here = _session(plan, state)
-        if session is not None and session.fingerprint != here.fingerprint:
-            raise HostChanged(_change(session, here))
-        session = session or here
+        current = _session(plan, state)
+        if session is not None and session.fingerprint != current.fingerprint:
+            raise HostChanged(_change(session, current))
+        session = session or current
         ends = [started + budget_s] if budget_s is not None else []
         if deadline is not None:
             ends.append(started + (deadline - datetime.now(UTC)).total_seconds())
         queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
         outcome.already_done = sum(block.id in finished for block in plan.blocks)
-        bench.tell(SessionStarted(plan, estimate(plan, finished, at_once), outcome.already_done))
+        context.tell(SessionStarted(plan, estimate(plan, finished, at_once), outcome.already_done))
         for run_id, reason in outcome.skipped.items():
-            bench.tell(RunSkipped(run_id, reason))
+            context.tell(RunSkipped(run_id, reason))
         try:
-            _work(bench, queue, sink, session, outcome, at_once, min(ends, default=None), set(finished))
+            _work(context, queue, sink, session, outcome, at_once, min(ends, default=None), set(finished))
         finally:
             prune(state / "prepared")
     outcome.workers = at_once
     outcome.wall_s = time.monotonic() - started
-    outcome.measured_s = bench.measured_s
-    outcome.harness_cpu = bench.harness_s / bench.measured_s if bench.measured_s and plan.lane == "time" else None
-    bench.tell(SessionDone(outcome))
+    outcome.measured_s = context.measured_s
+    outcome.harness_cpu = context.harness_s / context.measured_s if context.measured_s and plan.lane == "time" else None
+    context.tell(SessionDone(outcome))
     return outcome
 
 
@@ -198,8 +198,8 @@ def _session(plan: SessionPlan, state: Path) -> Session:
     )
 
 
-def _change(stored: Session, here: Session) -> str:
-    before, now = stored.fingerprint.facts, here.fingerprint.facts
+def _change(stored: Session, current: Session) -> str:
+    before, now = stored.fingerprint.facts, current.fingerprint.facts
     changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     facts = "; ".join(f"{name}: {before.get(name, 'unknown')} -> {now.get(name, 'unknown')}" for name in changed)
     return f"session {stored.id} cannot go on, since this machine changed ({facts}); give it up and begin a new one"
@@ -215,7 +215,7 @@ def _only_session(path: Path) -> Iterator[None]:
 
 
 def _work(
-    bench: _Bench,
+    context: _SessionContext,
     queue: deque[PlannedBlock],
     sink: Sink,
     session: Session,
@@ -225,7 +225,7 @@ def _work(
     taken: set[str],
 ) -> None:
     """Keep the workers busy until the queue is empty or time is up."""
-    plan, under_way = bench.plan, dict[Future[Block], PlannedBlock]()
+    plan, under_way = context.plan, dict[Future[Block], PlannedBlock]()
     planned = max(block.number for block in plan.blocks)
     position, total = 0, len(queue)
     with ThreadPoolExecutor(at_once, thread_name_prefix="block") as pool:
@@ -241,16 +241,16 @@ def _work(
                     if block.run.id in outcome.skipped:
                         continue
                     position += 1
-                    bench.tell(BlockStarted(block, position, total))
-                    under_way[pool.submit(_measure, bench, block)] = block
+                    context.tell(BlockStarted(block, position, total))
+                    under_way[pool.submit(_measure, context, block)] = block
                 if not under_way:
                     break
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     block = under_way.pop(future)
-                    row = _finished(bench, future, block, outcome)
+                    row = _finished(context, future, block, outcome)
                     if row is None:
                         continue
-                    sink(session, _run_row(bench, session, block.run), row)
+                    sink(session, _run_row(context, session, block.run), row)
                     taken.add(row.id)
                     _count(outcome, row)
                     if row.status != "ok":
@@ -260,20 +260,20 @@ def _work(
                             queue.append(again)
                             total += 1
         except BaseException:
-            bench.stop.set()
-            for engine in list(bench.engines.values()):
+            context.stop.set()
+            for engine in list(context.engines.values()):
                 with suppress(EngineError):
                     engine.kill()
             raise
 
 
-def _finished(bench: _Bench, future: Future[Block], block: PlannedBlock, outcome: Outcome) -> Block | None:
+def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock, outcome: Outcome) -> Block | None:
     """The block's row; None when its release cannot run at all, or the disk is full."""
     try:
         return future.result()
     except (BadSettings, ReleaseError) as error:
         outcome.skipped[block.run.id] = str(error)
-        bench.tell(RunSkipped(block.run.id, str(error)))
+        context.tell(RunSkipped(block.run.id, str(error)))
     except OutOfSpace as error:
         outcome.stopped = str(error)
     return None
@@ -289,48 +289,48 @@ def _count(outcome: Outcome, row: Block) -> None:
         outcome.warnings.append(f"{row.id}: {row.reason}")
 
 
-def _run_row(bench: _Bench, session: Session, run: PlannedRun) -> Run:
-    options = bench.options[run.id]
+def _run_row(context: _SessionContext, session: Session, run: PlannedRun) -> Run:
+    options = context.options[run.id]
     return Run(
         id=run.id,
         session_id=session.id,
         release=run.release,
         config=run.config,
-        benchmark=bench.plan.benchmark.name,
-        profile=bench.plan.profile.name,
-        lane=bench.plan.lane,
+        benchmark=context.plan.benchmark.name,
+        profile=context.plan.profile.name,
+        lane=context.plan.lane,
         options=options.text,
-        bundle=bundle_of(bench.plan, run, options),
+        bundle=bundle_of(context.plan, run, options),
     )
 
 
-def _measure(bench: _Bench, block: PlannedBlock) -> Block:
+def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
     """One block, in a worker's thread, which lives as long as its servers."""
-    plan, began = bench.plan, time.monotonic()
+    plan, began = context.plan, time.monotonic()
     at = datetime.now(UTC)
     seen = 0
 
     def on_test(test: Test, result: TestResult) -> None:
         nonlocal seen
         seen += 1
-        with bench.lock:
-            bench.measured_s += result.seconds
-            bench.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
+        with context.lock:
+            context.measured_s += result.seconds
+            context.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
         first = result.measurements[0] if test.reported else None
         shown = (first.metric, first.value) if first else ("", 0.0)
-        bench.tell(TestDone(block, test.name, seen, len(plan.tests), *shown))
+        context.tell(TestDone(block, test.name, seen, len(plan.tests), *shown))
 
-    with bench.engine(block.run) as engine:
+    with context.engine(block.run) as engine:
         try:
-            recipe = Recipe(plan.scale, plan.profile.age_updates, DATA_SEED) if plan.size is None else Recipe(None)
-            prepared = prepare(engine, recipe, plan.tests, bench.state / "prepared", needed=2 * data_bytes(plan))
+            recipe = DataRecipe(None) if plan.size else DataRecipe(plan.scale, plan.profile.age_updates, DATA_SEED)
+            prepared = prepare(engine, recipe, plan.tests, context.state / "prepared", needed=2 * data_bytes(plan))
         except (EngineError, WorkloadFailed) as error:
-            if bench.stop.is_set():
+            if context.stop.is_set():
                 raise Interrupted from error
             row = as_block(block, at, "failed", f"preparing the data: {error}", {})
         else:
             release = block.run.release.name
-            bench.tell(DataPrepared(release, block.run.config, prepared.seconds, prepared.reused))
-            row = measure_block(plan, block, engine, prepared, bench.metrics, stop=bench.stop, on_test=on_test)
-    bench.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
+            context.tell(DataPrepared(release, block.run.config, prepared.seconds, prepared.reused))
+            row = measure_block(plan, block, engine, prepared, context.metrics, stop=context.stop, on_test=on_test)
+    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
     return row

@@ -7,27 +7,19 @@ from dataclasses import dataclass
 from history.metrics import MetricRegistry
 from history.model import StatementPlan
 from runners.engines import Engine
-from runners.insertbench import (
-    efficiency,
-    explain_command,
-    parse_window,
-    prepare_command,
-    rates,
-    role_commands,
-    run_step,
-    throughput,
-)
-from runners.insertbench.figures import SLA_SHARE, Rates
-from runners.meters import Meter, foreign_noise
-from runners.meters.proc import directory_bytes
-from runners.sessions.data import EXPLAIN_DEADLINE_S
-from runners.sessions.lanes import GB, GRACE_S, TestResult, measurements
+from runners.insertbench.driver import run_step
+from runners.insertbench.figures import IPS, SLA_SHARE, Rates, efficiency, measured_rates, parse_window, throughput
+from runners.insertbench.roles import explain_command, prepare_command, role_commands
+from runners.meters.costs import QPS, foreign_noise
+from runners.meters.proc import Meter
+from runners.sessions.lanes import GRACE_S, MS, TestResult, database_size, measurements
+from runners.sessions.prepared_data import EXPLAIN_DEADLINE_S
 from runners.settings import InsertSize, Test
-from runners.sysbench import Report, parse_plans, parse_report, run_sysbench
+from runners.sysbench.driver import run_sysbench
+from runners.sysbench.output import SysbenchReport, parse_plans, parse_report
 
 #: Rows a second that even a slow disk with sync on commit takes; past that the step is stuck.
 SLOWEST_ROWS_PER_S = 50.0
-MS = 1e3
 
 
 @dataclass
@@ -44,7 +36,7 @@ class StepLane:
         as_account, size, clients = engine.account.command, self.size, self.clients
         if test.step.does == "load":
             run_sysbench(as_account(prepare_command(engine.connection, clients=clients)), deadline_s=GRACE_S)
-        meter = Meter(engine.server_pid, engine.data)
+        meter = Meter(engine.server.pid, engine.data)
         done = run_step(
             role_commands(engine.connection, test, size, clients=clients, seed=seed),
             clients=clients,
@@ -53,21 +45,21 @@ class StepLane:
             deadline_s=self._deadline_s(test),
         )
         windows = {role: parse_window(text, clients) for role, text in done.outputs.items()}
-        found = rates(test.step, windows, clients=clients, rows=size.rows, query_s=size.query_s)
+        rates = measured_rates(test.step, windows, clients=clients, rows=size.rows, query_s=size.query_s)
         reports = {role: parse_report(text) for role, text in done.outputs.items()}
         main = next(iter(reports))
-        first, last = done.readings[0], done.readings[-1]
-        values = throughput(found) | efficiency(first, last, found)
+        first, last = done.meter_samples[0], done.meter_samples[-1]
+        values = throughput(rates) | efficiency(first, last, rates)
         values["maxop"] = reports[main].latency_max_ms / MS
-        values["dbgb"] = directory_bytes(engine.data) / GB
+        values |= database_size(engine)
         result = TestResult(
-            measurements=measurements(test, values, self.metrics, found.operations),
+            measurements=measurements(test, values, self.metrics, rates.operations),
             samples=samples(test.step.rows_per_commit, reports),
             noise=foreign_noise(first, last),
             seconds=windows[main].seconds,
         )
-        if found.void:
-            result.warnings.append(sla_warning(test.name, found))
+        if rates.void:
+            result.warnings.append(sla_warning(test.name, rates))
         result.warnings += [
             f"{test.name}: {report.errors} transactions of {role} failed and were repeated"
             for role, report in reports.items()
@@ -90,28 +82,28 @@ class StepLane:
         return GRACE_S + rows * self.clients / SLOWEST_ROWS_PER_S
 
 
-def sla_warning(step: str, found: Rates) -> str:
+def sla_warning(step: str, rates: Rates) -> str:
     """Why a step's queries do not count."""
-    assert found.promised_per_s
-    share = found.inserted_per_s / found.promised_per_s
+    assert rates.promised_per_s
+    share = rates.inserted_per_s / rates.promised_per_s
     return (
-        f"{step}: {found.inserted_per_s:.0f} of {found.promised_per_s:.0f} inserts/s were reached "
+        f"{step}: {rates.inserted_per_s:.0f} of {rates.promised_per_s:.0f} inserts/s were reached "
         f"({share:.0%}, SLA {SLA_SHARE:.0%}), so its queries do not count"
     )
 
 
-def samples(rows_per_commit: int, reports: dict[str, Report]) -> dict[str, tuple[float, ...]]:
+def samples(rows_per_commit: int, reports: dict[str, SysbenchReport]) -> dict[str, tuple[float, ...]]:
     """By the second, and the distribution of response times: of the measured role, and with its name of each other."""
-    found: dict[str, tuple[float, ...]] = {}
+    by_name: dict[str, tuple[float, ...]] = {}
     main = next(iter(reports))
     for role, report in reports.items():
         prefix = "" if role == main else f"{role}_"
         if role == "query":
-            found["qps"] = tuple(second.qps for second in report.seconds)
+            by_name[QPS] = tuple(second.qps for second in report.seconds)
         elif role in ("insert", "delete"):
-            name = "ips" if role == "insert" else "dps"
-            found[name] = tuple(second.tps * rows_per_commit for second in report.seconds)
-        found[f"{prefix}max_ms"] = tuple(second.latency_ms for second in report.seconds)
-        found[f"{prefix}histogram_ms"] = tuple(value for value, _ in report.histogram)
-        found[f"{prefix}histogram_count"] = tuple(float(count) for _, count in report.histogram)
-    return {name: values for name, values in found.items() if values}
+            name = IPS if role == "insert" else "dps"
+            by_name[name] = tuple(second.tps * rows_per_commit for second in report.seconds)
+        by_name[f"{prefix}max_ms"] = tuple(second.latency_ms for second in report.seconds)
+        by_name[f"{prefix}histogram_ms"] = tuple(value for value, _ in report.histogram)
+        by_name[f"{prefix}histogram_count"] = tuple(float(count) for _, count in report.histogram)
+    return {name: values for name, values in by_name.items() if values}

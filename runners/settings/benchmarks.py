@@ -36,11 +36,11 @@ from history.model import Better
 from history.settings import Setting, find, read_toml, validate
 
 Driver = Literal["sysbench", "insert"]
-Kind = Literal["read", "write", "scan", "warm"]
-Phase = Literal["load", "warm", "pre", "write", "post", "end"]
+TestKind = Literal["read", "write", "scan", "warm"]
+TestPhase = Literal["load", "warm", "pre", "write", "post", "end"]
 
 #: Phases after which storage is settled, the field's "postwrite".
-SETTLED_PHASES: tuple[Phase, ...] = ("load", "write")
+SETTLED_PHASES: tuple[TestPhase, ...] = ("load", "write")
 
 OptionValue = int | float | str | bool
 
@@ -86,8 +86,8 @@ class Test(Setting):
     options: dict[str, OptionValue] = Field(default_factory=dict)
     sql: str
     """The statement in a line, for people; the script has the real one."""
-    phase: Phase
-    kind: Kind
+    phase: TestPhase
+    kind: TestKind
     """Which duration of the profile applies; some tests that write use the duration of reads, as published."""
     sets: tuple[str, ...] = ()
     rows_per_operation: int | None = Field(default=None, ge=1)
@@ -148,11 +148,11 @@ class Benchmark(Setting):
             if wanted not in self.sets:
                 raise BadSettings(f"benchmark {self.name}: no set {wanted!r}; there are: {', '.join(self.sets)}, all")
             return tuple(test for test in self.tests if wanted in test.sets)
-        known = {test.name for test in self.tests}
-        missing = [name for name in wanted if name not in known]
+        names = {test.name for test in self.tests}
+        missing = [name for name in wanted if name not in names]
         if missing:
             raise BadSettings(
-                f"benchmark {self.name}: no test {', '.join(missing)}; there are: {', '.join(sorted(known))}"
+                f"benchmark {self.name}: no test {', '.join(missing)}; there are: {', '.join(sorted(names))}"
             )
         if self.driver == "insert":
             last = max(number for number, test in enumerate(self.tests) if test.name in wanted)

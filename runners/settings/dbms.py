@@ -69,9 +69,9 @@ class Span(Setting):
 
     def holds(self, dbms: str, version: str) -> bool:
         """Whether `version` lies in the span."""
-        here = release_numbers(dbms, version)
-        started = self.since is None or here >= release_numbers(dbms, self.since)
-        return started and (self.before is None or here < release_numbers(dbms, self.before))
+        numbers = release_numbers(dbms, version)
+        started = self.since is None or numbers >= release_numbers(dbms, self.since)
+        return started and (self.before is None or numbers < release_numbers(dbms, self.before))
 
 
 class Needs(Span):
@@ -80,14 +80,14 @@ class Needs(Span):
     reason: str
 
 
-class OptionValue(Span):
+class ConditionalValue(Span):
     """One value of an option, for the releases of the span."""
 
     value: Scalar
 
 
 #: In the file: a scalar, one conditional value, or several of them.
-OptionEntry = Scalar | OptionValue | tuple[OptionValue, ...]
+OptionEntry = Scalar | ConditionalValue | tuple[ConditionalValue, ...]
 
 
 class NamedConfig(Setting):
@@ -247,7 +247,7 @@ def _valid(entries: Mapping[str, OptionEntry], dbms: str, version: str) -> Itera
     for name, entry in entries.items():
         values = entry if isinstance(entry, tuple) else (entry,)
         for value in reversed(values):
-            if not isinstance(value, OptionValue):
+            if not isinstance(value, ConditionalValue):
                 yield name, value
                 break
             if value.holds(dbms, version):

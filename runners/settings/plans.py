@@ -29,9 +29,8 @@ from history.model import Lane
 from history.settings import Setting, find, read_model
 from runners.settings.benchmarks import load_benchmark
 from runners.settings.dbms import load_dbms
-from runners.settings.profiles import load_profile
+from runners.settings.profiles import load_profile, size_of
 from runners.settings.servers import load_server
-from runners.settings.sizes import size_of
 
 Dbms = Literal["postgres", "mysql", "mariadb", "myrocks"]
 
@@ -131,19 +130,19 @@ def adapted(
         change |= {"lines": tuple(lines), "newest_lines": 0, "versions": ()}
     if tests:
         named = tuple(name.strip() for name in tests.split(",") if name.strip())
-        sets = {name for one in plan.measure for name in load_benchmark(one.benchmark, configs).sets} | {"all"}
+        sets = {name for measure in plan.measure for name in load_benchmark(measure.benchmark, configs).sets} | {"all"}
         change["tests"] = tests if tests in sets else named
     if profile:
         change["profile"] = profile
     if blocks:
         change["blocks"] = blocks
     lane = load_profile(profile, configs).lane if profile else None
-    kept = [one.model_copy(update=change) for one in plan.measure if lane in (None, one.lane)]
+    measures = [measure.model_copy(update=change) for measure in plan.measure if lane in (None, measure.lane)]
     if tests:  # a plan may hold a benchmark that does not have them; when none has, the error below names them
-        kept = [one for one in kept if _offers(one, configs)] or kept
-    if not kept:
+        measures = [measure for measure in measures if _offers(measure, configs)] or measures
+    if not measures:
         raise BadSettings(f"plan {plan.name}: nothing in it is of the {lane} lane, which profile {profile} is of")
-    return _checked(plan.model_copy(update={"measure": tuple(kept)}), f"plan {plan.name}", configs)
+    return _checked(plan.model_copy(update={"measure": tuple(measures)}), f"plan {plan.name}", configs)
 
 
 def narrowed(plan: Plan, benchmark: str = "", lane: str = "", config: str = "") -> Plan:
@@ -151,18 +150,20 @@ def narrowed(plan: Plan, benchmark: str = "", lane: str = "", config: str = "") 
 
     BadSettings when that is nothing.
     """
-    kept = [
-        one.model_copy(update={"configs": (config,)}) if config else one
-        for one in plan.measure
-        if benchmark in ("", one.benchmark) and lane in ("", one.lane) and config in ("", *one.configs)
+    measures = [
+        measure.model_copy(update={"configs": (config,)}) if config else measure
+        for measure in plan.measure
+        if benchmark in ("", measure.benchmark) and lane in ("", measure.lane) and config in ("", *measure.configs)
     ]
-    if not kept:
+    if not measures:
         asked = ", ".join(filter(None, (benchmark, lane and f"{lane} lane", config and f"config {config}")))
         there = dict.fromkeys(
-            f"{one.benchmark}, {one.lane} lane, config {name}" for one in plan.measure for name in one.configs
+            f"{measure.benchmark}, {measure.lane} lane, config {name}"
+            for measure in plan.measure
+            for name in measure.configs
         )
         raise BadSettings(f"plan {plan.name} measures nothing of this: {asked}; it measures: {'; '.join(there)}")
-    return plan.model_copy(update={"measure": tuple(kept)})
+    return plan.model_copy(update={"measure": tuple(measures)})
 
 
 def _offers(measure: Measure, configs: Path) -> bool:
@@ -184,11 +185,11 @@ def _checked(plan: Plan, path: str, configs: Path) -> Plan:
             size_of(benchmark, profile)
         except BadSettings as error:
             raise BadSettings(f"{path}: measure.{number}: {error}") from error
-        unknown = sorted(set(measure.configs) - (known := load_dbms(measure.dbms, configs).configs).keys())
+        unknown = sorted(set(measure.configs) - (configs_of_dbms := load_dbms(measure.dbms, configs).configs).keys())
         if unknown:
             raise BadSettings(
                 f"{path}: measure.{number}.configs: {measure.dbms} has no config {', '.join(unknown)}; "
-                f"there are: {', '.join(sorted(known))}"
+                f"there are: {', '.join(sorted(configs_of_dbms))}"
             )
         if profile.lane != measure.lane:
             raise BadSettings(

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from history.errors import BadSettings
 from history.model import Lane
 from history.settings import Setting, read_toml, validate_named
+from runners.settings.benchmarks import Benchmark
 
 
 class Scale(Setting):
@@ -81,3 +82,28 @@ def load_profile(name: str, configs: Path) -> Profile:
     if name not in data:
         raise BadSettings(f"{path}: no profile {name!r}; there are: {', '.join(sorted(data))}")
     return validate_named(path, Profile, name, data[name])
+
+
+def size_of(benchmark: Benchmark, profile: Profile) -> InsertSize | None:
+    """The size of the Insert Benchmark that a benchmark takes from a profile; None when it is not driven by steps.
+
+    BadSettings when the profile has none for it.
+    """
+    if benchmark.driver != "insert":
+        return None
+    size = profile.insert.get(benchmark.size)
+    if size is None:
+        raise BadSettings(
+            f"profile {profile.name} has no [{profile.name}.insert.{benchmark.size}], which benchmark {benchmark.name} "
+            f"takes; use a profile of the time lane that has it"
+        )
+    missing = [
+        test.name
+        for test in benchmark.tests
+        if test.step and test.step.does == "replace" and test.name not in size.replaced
+    ]
+    if missing:
+        raise BadSettings(
+            f"profile {profile.name}: insert.{benchmark.size}.replaced says nothing of {', '.join(missing)}"
+        )
+    return size

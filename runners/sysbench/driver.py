@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import IO
 
 from runners.errors import WorkloadFailed
-from runners.sysbench.command import environment
+from runners.sysbench.commands import environment
 from runners.sysbench.output import Second, failure, parse_second
 
 READ_BYTES = 65_536

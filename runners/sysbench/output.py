@@ -24,8 +24,8 @@ from history.model import StatementPlan
 from runners.errors import WorkloadFailed
 
 _SECOND = re.compile(
-    r"^\[ (?P<at>\d+)s \] thds: (?P<threads>\d+) tps: (?P<tps>[\d.]+) qps: (?P<qps>[\d.]+) .*"
-    r"lat \(ms,\d+%\): (?P<latency>[\d.]+) err/s: (?P<errors>[\d.]+)"
+    r"^\[ (?P<at>\d+)s \] thds: \d+ tps: (?P<tps>[\d.]+) qps: (?P<qps>[\d.]+) .*"
+    r"lat \(ms,\d+%\): (?P<latency>[\d.]+) err/s: "
 )
 _BUCKET = re.compile(r"^\s*(?P<value>\d+\.\d+) \|\**\s+(?P<count>\d+)\s*$")
 _COUNTED = re.compile(r"^counted: pid=(\d+) events=(\d+) statements=(\d+)$", re.MULTILINE)
@@ -40,11 +40,9 @@ class Second:
     """One line of the per-second report."""
 
     at_s: int
-    threads: int
     tps: float
     qps: float
     latency_ms: float
-    errors_per_s: float
 
 
 @dataclass(frozen=True)
@@ -57,16 +55,14 @@ class CountedWindow:
 
 
 @dataclass(frozen=True)
-class Report:
+class SysbenchReport:
     """One run of one test, warm-up excluded from all but `seconds`."""
 
     events: int
     queries: int
     seconds_measured: float
     errors: int
-    latency_avg_ms: float
     latency_max_ms: float
-    latency_p99_ms: float
     latency_sum_ms: float
     """Of all events that ended, each from its own begin, over all threads."""
     seconds: tuple[Second, ...]
@@ -74,28 +70,21 @@ class Report:
     """(upper value in ms, count), by value."""
     counted: CountedWindow | None = None
 
-    @property
-    def qps(self) -> float:
-        """Statements a second."""
-        return self.queries / self.seconds_measured if self.seconds_measured else 0.0
-
 
 def parse_second(line: str) -> Second | None:
     """The line as a per-second report, None when it is something else."""
-    found = _SECOND.match(line)
-    if found is None:
+    match = _SECOND.match(line)
+    if match is None:
         return None
     return Second(
-        at_s=int(found["at"]),
-        threads=int(found["threads"]),
-        tps=float(found["tps"]),
-        qps=float(found["qps"]),
-        latency_ms=float(found["latency"]),
-        errors_per_s=float(found["errors"]),
+        at_s=int(match["at"]),
+        tps=float(match["tps"]),
+        qps=float(match["qps"]),
+        latency_ms=float(match["latency"]),
     )
 
 
-def parse_report(text: str) -> Report:
+def parse_report(text: str) -> SysbenchReport:
     """The whole output of `sysbench ... run`; WorkloadFailed when the final statistics are not there."""
     last = text.rpartition("SQL statistics:")[2]
     if last == text:
@@ -108,14 +97,12 @@ def parse_report(text: str) -> Report:
     for bucket in buckets:
         if bucket:
             merged[float(bucket["value"])] = merged.get(float(bucket["value"]), 0) + int(bucket["count"])
-    return Report(
+    return SysbenchReport(
         events=int(_pair(last, "transactions")[0]),
         queries=int(queries),
         seconds_measured=queries / rate if rate else 0.0,
         errors=int(_pair(last, "ignored errors")[0]),
-        latency_avg_ms=_number(last, "avg"),
         latency_max_ms=_number(last, "max"),
-        latency_p99_ms=_number(last, r"\d+th percentile"),
         latency_sum_ms=_number(last, "sum"),
         seconds=tuple(second for line in text.splitlines() if (second := parse_second(line))),
         histogram=tuple(sorted(merged.items())),
@@ -133,10 +120,10 @@ def parse_plans(text: str) -> tuple[StatementPlan, ...]:
             plans.append(StatementPlan(statement=name, digest=plan_digest(rows), text="\n".join(rows)))
 
     for line in text.splitlines():
-        found = _PLAN.match(line)
-        if found:
+        match = _PLAN.match(line)
+        if match:
             close()
-            name, rows = found[1], []
+            name, rows = match[1], []
         elif name and line.startswith("  "):
             rows.append(line[2:])
     close()
@@ -153,8 +140,8 @@ def plan_digest(rows: Iterable[str]) -> str:
     for row in rows:
         columns = row.split("\t")
         dropped = _STATISTICS_COLUMNS.get(len(columns), set())
-        kept = "\t".join(column for number, column in enumerate(columns) if number not in dropped)
-        shape.append(re.sub(r"\d+(,\d+)*", "N", kept))
+        shape_columns = "\t".join(column for number, column in enumerate(columns) if number not in dropped)
+        shape.append(re.sub(r"\d+(,\d+)*", "N", shape_columns))
     return hashlib.sha256("\n".join(shape).encode()).hexdigest()[:16]
 
 
@@ -169,14 +156,16 @@ def _tail(text: str, lines: int = 6) -> str:
 
 
 def _pair(text: str, name: str) -> tuple[float, float]:
-    found = re.search(rf"^\s*{name}:\s+(\d+)\s+\(([\d.]+) per sec\.\)", text, re.MULTILINE)
-    if found is None:
-        raise WorkloadFailed(f"sysbench printed no {name!r}; its output ends:\n{_tail(text)}")
-    return float(found[1]), float(found[2])
+    count, rate = _values(text, name, r"(\d+)\s+\(([\d.]+) per sec\.\)")
+    return float(count), float(rate)
 
 
 def _number(text: str, name: str) -> float:
-    found = re.search(rf"^\s*{name}:\s+([\d.]+)\s*$", text, re.MULTILINE)
-    if found is None:
+    return float(*_values(text, name, r"([\d.]+)\s*$"))
+
+
+def _values(text: str, name: str, pattern: str) -> tuple[str, ...]:
+    match = re.search(rf"^\s*{name}:\s+{pattern}", text, re.MULTILINE)
+    if match is None:
         raise WorkloadFailed(f"sysbench printed no {name!r}; its output ends:\n{_tail(text)}")
-    return float(found[1])
+    return match.groups()

@@ -20,14 +20,14 @@ from pathlib import Path
 from history.metrics import load_metrics
 from pointdrop.paths import configs_dir, state_dir
 from runners.engines import Engine, engine_for
-from runners.meters import Meter
+from runners.meters.proc import Meter
 from runners.releases import Catalogue
-from runners.sessions.data import Recipe, prepare
 from runners.sessions.lanes import TimeLane
+from runners.sessions.prepared_data import DataRecipe, prepare
 from runners.settings import Profile, Scale, Test, load_benchmark, load_server
 from runners.settings.dbms import Sizing, load_dbms, render
-from runners.sysbench import parse_report, run_command
-from runners.sysbench.command import environment
+from runners.sysbench.commands import environment, run_command
+from runners.sysbench.output import parse_report
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def main() -> int:
         rendered = render(load_dbms(options.dbms, configs_dir()), "default", options.release, sizing)
         tests = load_benchmark("sysbench", configs_dir()).select(tuple(options.tests))
         with engine_for(installed, rendered, state_dir() / "servers" / "harness", state=state_dir()) as engine:
-            data = prepare(engine, Recipe(scale, 0, 1), tests, state_dir() / "prepared", needed=0)
+            data = prepare(engine, DataRecipe(scale, 0, 1), tests, state_dir() / "prepared", needed=0)
             engine.restore(data.path)
             engine.start()
             engine.wait_ready()
@@ -62,7 +62,7 @@ def main() -> int:
 
 def row(engine: Engine, lane: TimeLane, test: Test, pairs: int) -> str:
     rates, costs, shares = [], [], []
-    meter = Meter(engine.server_pid, engine.data)
+    meter = Meter(engine.server.pid, engine.data)
     plain(engine, lane, test, seed=1)  # warms the caches
     for pair in range(pairs):
         qps: dict[bool, float] = {}
@@ -104,7 +104,7 @@ def plain(engine: Engine, lane: TimeLane, test: Test, *, seed: int) -> tuple[int
         cwd=Path("/"),
     )
     report = parse_report(done.stdout.decode())
-    return report.queries, report.qps
+    return report.queries, report.queries / report.seconds_measured
 
 
 if __name__ == "__main__":

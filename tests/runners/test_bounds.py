@@ -15,12 +15,11 @@ import psutil
 import pytest
 
 from runners import bounds
-from runners.bounds import BUILD, SERVER, Bounds, DiskFull, DiskWatch, run_within, scope
+from runners.bounds import DiskFull, DiskWatch, run_within, scope
 from runners.engines.account import server_account
-from runners.engines.errors import ServerLeftOver
-from runners.engines.sandbox import sandboxed as around_server
+from runners.errors import ServerLeftOver
 from runners.releases.archives import remove_tree
-from runners.releases.sandbox import sandboxed as around_build
+from runners.sandbox import BUILD, SERVER, Bounds, sandboxed
 
 MIB = 1 << 20
 #: Forks a bomb tries: bounded here too, each a sleeping copy of a small Python, gone with the sandbox.
@@ -67,12 +66,14 @@ def inside(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     account.own(work)
 
     def run(code: str, *arguments: str, given: Bounds = BUILD, tmpfs_bytes: int = MIB) -> str:
-        argv = ["/usr/bin/python3", "-c", code, *(one.format(work=work) for one in arguments)]
-        common = {"writable": [work], "readable": [], "bounds": given, "tmpfs_bytes": tmpfs_bytes}
-        command = (
-            around_build(argv, directory=work, environment={"LC_ALL": "C"}, **common)  # type: ignore[arg-type]
-            if request.param == "build"
-            else around_server(argv, **common)  # type: ignore[arg-type]
+        argv = ["/usr/bin/python3", "-c", code, *(argument.format(work=work) for argument in arguments)]
+        command = sandboxed(
+            argv,
+            writable=[work],
+            bounds=given,
+            tmpfs_bytes=tmpfs_bytes,
+            directory=work if request.param == "build" else None,
+            environment={"LC_ALL": "C"} if request.param == "build" else None,
         )
         done = subprocess.run(account.command(command), cwd=work, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
@@ -85,14 +86,14 @@ def inside(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 def threads_of_account() -> int:
     """The kernel counts those of other sandboxes and servers as well."""
     uid = server_account().uid
-    return sum(one.info["num_threads"] or 0 for one in psutil.process_iter(["uids", "num_threads"])
-               if one.info["uids"] and one.info["uids"].real == uid)  # fmt: skip
+    return sum(process.info["num_threads"] or 0 for process in psutil.process_iter(["uids", "num_threads"])
+               if process.info["uids"] and process.info["uids"].real == uid)  # fmt: skip
 
 
 def test_a_bomb_of_forks_is_stopped_and_nothing_of_it_is_left(inside: Sandbox) -> None:
     given = Bounds(processes=threads_of_account() + 200, file_bytes=MIB)
     assert inside(BOMB, given=given).split()[0] == "refused"
-    assert not [one for one in psutil.process_iter(["cmdline"]) if BOMB in (one.info["cmdline"] or ())]
+    assert not [process for process in psutil.process_iter(["cmdline"]) if BOMB in (process.info["cmdline"] or ())]
 
 
 def test_a_file_and_the_directories_in_memory_stop_growing(inside: Sandbox) -> None:
@@ -149,7 +150,7 @@ def test_a_watch_of_the_disk_goes_on_when_something_goes_wrong(tmp_path: Path, m
         assert tried.acquire(timeout=60) and tried.acquire(timeout=60)
     finally:
         watch.stop()
-    assert watch.said == f"{bounds.too_full(tmp_path, 1 << 60)}; it hangs"
+    assert watch.message == f"{bounds.disk_full_message(tmp_path, 1 << 60)}; it hangs"
 
 
 def test_what_keeps_a_watch_from_looking_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +161,10 @@ def test_what_keeps_a_watch_from_looking_is_said(tmp_path: Path, monkeypatch: py
     watch.start()
     try:
         for _ in range(1000):
-            if watch.said:
+            if watch.message:
                 break
             time.sleep(0.01)
-        assert watch.said.startswith(f"the disk of {watch.place} cannot be watched; [Errno {errno.ENOTDIR}]")
+        assert watch.message.startswith(f"the disk of {watch.place} cannot be watched; [Errno {errno.ENOTDIR}]")
         assert not ended.is_set()
         (tmp_path / "file").unlink()
         watch.place.mkdir(parents=True)
@@ -193,7 +194,7 @@ def test_a_command_that_eats_the_disk_or_never_ends_is_ended_with_its_children(
         assert run(600, 0) == 7
     assert (tmp_path / "log").read_text() == "done\n"
     for _ in range(100):
-        left = [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == marker.split()]
+        left = [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == marker.split()]
         if not left:
             break
         time.sleep(0.05)
@@ -220,7 +221,7 @@ def test_memory_is_bounded_where_systemd_makes_a_scope(systemd: Path) -> None:
     done = subprocess.run([*scope(), "echo", "inside"], capture_output=True, text=True, check=True)
     assert done.stdout == "inside\n"
     asked = (systemd / "asked").read_text().splitlines()
-    assert len(asked) == 2 and all(" -p MemoryMax=" in one and " -p TasksMax=8192 " in one for one in asked)
+    assert len(asked) == 2 and all(" -p MemoryMax=" in command and " -p TasksMax=8192 " in command for command in asked)
 
 
 def test_where_systemd_makes_none_there_is_none(systemd: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,9 +49,9 @@ def test_a_tree_is_read_into_facts(tree: Path, tmp_path: Path) -> None:
     assert facts.filesystem == "ext4"
     assert facts.virtual is None
     assert facts.cpu_model == "AMD Ryzen 7 7840HS"
-    found = status(facts)
-    assert [name for name in ("governor", "turbo", "smt", "thp", "swap") if found[name] != "warn"] == []
-    assert found["aslr"] == "ok"
+    statuses = status(facts)
+    assert [name for name in ("governor", "turbo", "smt", "thp", "swap") if statuses[name] != "warn"] == []
+    assert statuses["aslr"] == "ok"
 
 
 def test_a_file_that_gives_an_error_is_a_fact_that_is_not_told(tree: Path, tmp_path: Path) -> None:
@@ -72,10 +72,10 @@ def test_a_file_that_gives_an_error_is_a_fact_that_is_not_told(tree: Path, tmp_p
 def test_what_the_machine_does_not_tell_is_unknown_and_never_a_pass(tmp_path: Path) -> None:
     empty = tmp_path / "nothing"
     empty.mkdir()
-    found = status(replace(probe(tmp_path, empty, window_s=0), tools={}))
+    statuses = status(replace(probe(tmp_path, empty, window_s=0), tools={}))
     for name in ("governor", "turbo", "smt", "thp", "swap", "steal", "foreign load", "temperature", "clock source"):
-        assert found[name] == "unknown", name
-    assert found["valgrind"] == "fail"
+        assert statuses[name] == "unknown", name
+    assert statuses["valgrind"] == "fail"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
-from runners.canary import Canary, Checked, Times, differences
-from runners.canary.judging import FEWEST_READINGS, MOST_READINGS
-from runners.canary.work import work
+from runners.canary import Canary, Times
+from runners.canary.quarantine import CanaryCheck
+from runners.canary.verdicts import FEWEST_READINGS, MOST_READINGS, differences
+from runners.canary.workload import work
 
 USUAL = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
 
@@ -46,8 +47,8 @@ def canary(state: Path, *readings: Times, usual: int = FEWEST_READINGS) -> Canar
     ],
 )
 def test_a_part_that_differs_is_named(changed: dict[str, float], named: str) -> None:
-    found = differences(USUAL._replace(**changed), [USUAL] * FEWEST_READINGS)
-    assert [text.partition(":")[0] for text in found] == ([named] if named else [])
+    sentences = differences(USUAL._replace(**changed), [USUAL] * FEWEST_READINGS)
+    assert [text.partition(":")[0] for text in sentences] == ([named] if named else [])
 
 
 def test_too_few_readings_say_nothing() -> None:
@@ -70,12 +71,12 @@ def test_the_usual_itself_never_differs(times: list[float]) -> None:
 def test_a_host_that_differs_each_time_may_not_measure_until_cleared(tmp_path: Path) -> None:
     slow = USUAL._replace(cpu_ms=150.0)
     host = canary(tmp_path, slow, slow, slow)
-    found = host.check("after", "7").quarantine
-    assert found is not None and found.when == "after the session 7"
-    assert "CPU: 150.0 ms, usually 100.0 (+50 %)" in str(found) and "pointdrop doctor --clear" in str(found)
+    quarantine = host.check("after", "7").quarantine
+    assert quarantine is not None and quarantine.when == "after the session 7"
+    assert "CPU: 150.0 ms, usually 100.0 (+50 %)" in str(quarantine) and "pointdrop doctor --clear" in str(quarantine)
     assert len(host.usual()) == FEWEST_READINGS, "a sick host does not become the usual"
     again = Canary(tmp_path, read=reader([USUAL]), pause_s=0).check("before", "8")
-    assert again == Checked((), found), "it stays out, however well it does now"
+    assert again == CanaryCheck((), quarantine), "it stays out, however well it does now"
     assert host.clear() and host.quarantine() is None and host.usual() == []
     assert not host.clear()
 
@@ -85,15 +86,16 @@ def test_every_reading_is_given_with_host_phase_and_verdict(tmp_path: Path, monk
     slow = USUAL._replace(cpu_ms=150.0)
     (first,) = Canary(tmp_path, read=reader([]), pause_s=0).check("before", "6").readings
     assert (first.host, first.session_id, first.phase, first.verdict) == ("bee", "6", "before", "learning")
-    found = canary(tmp_path, slow, slow, slow).check("after", "7")
-    assert [(one.verdict, one.quarantine) for one in found.readings] == [("differs", False)] * 2 + [("differs", True)]
-    assert found.readings[-1].reasons == found.quarantine.reasons if found.quarantine else False
+    check = canary(tmp_path, slow, slow, slow).check("after", "7")
+    assert [reading.verdict for reading in check.readings] == ["differs"] * 3
+    assert [reading.quarantine for reading in check.readings] == [False, False, True]
+    assert check.readings[-1].reasons == check.quarantine.reasons if check.quarantine else False
 
 
 def test_one_bad_moment_is_forgiven(tmp_path: Path) -> None:
     host = canary(tmp_path, USUAL._replace(cpu_ms=150.0), USUAL._replace(memory_ms=90.0), USUAL)
     checked = host.check("before", "7")
-    assert [(one.verdict, one.cpu_ms, one.quarantine) for one in checked.readings] == [
+    assert [(reading.verdict, reading.cpu_ms, reading.quarantine) for reading in checked.readings] == [
         ("differs", 150.0, False),
         ("differs", 100.0, False),
         ("usual", 100.0, False),
@@ -115,7 +117,7 @@ def test_nothing_is_learnt_while_somebody_else_measures(tmp_path: Path) -> None:
     canary(tmp_path)
     host = Canary(tmp_path, lock=tmp_path / "lock", read=reader([slow] * 3), pause_s=0)
     with FileLock(tmp_path / "lock"):
-        assert host.check("before", "7") == Checked()
+        assert host.check("before", "7") == CanaryCheck()
     assert host.check("before", "7").quarantine is not None
 
 

@@ -31,15 +31,15 @@ def release(catalogue: Catalogue) -> Callable[..., Installed]:
         for ask in (False, True):
             if ask:
                 catalogue.discover(dbms, source)
-            known = [
+            versions = [
                 state.release.version
                 for state in catalogue.list(dbms)
                 if state.release.line == line
                 and state.state in ("pinned", "new")
                 and source in (None, state.release.build)
             ]
-            if known:
-                return catalogue.fetch(dbms, known[-1], source)
+            if versions:
+                return catalogue.fetch(dbms, versions[-1], source)
         raise AssertionError(f"no source has {dbms} {line}")
 
     return fetch
@@ -74,14 +74,14 @@ def make(place: Path, rendered: Callable[..., RenderedOptions]) -> Iterator[Make
         def engine(installed: Installed, options: RenderedOptions | None = None, **more: object) -> Engine:
             nonlocal count
             count += 1
-            made = engine_for(
+            engine = engine_for(
                 installed,
                 options or rendered(installed),
                 place / f"server-{count}",
                 state=place / "state",
                 **more,  # type: ignore[arg-type]
             )
-            stack.callback(made.kill)
-            return made
+            stack.callback(engine.kill)
+            return engine
 
         yield engine

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.engines.account import Account, server_account
-from runners.engines.errors import NoAccount
+from runners.errors import NoAccount
 
 STRANGER = Account(name="stranger", uid=54321, gid=54321, drops=True)
 
@@ -54,18 +54,18 @@ def test_what_we_may_enter_by_another_group_is_no_barrier(tmp_path: Path) -> Non
 def test_a_link_that_an_account_left_is_not_followed(tmp_path: Path) -> None:
     """Root would give away, or write to, what it leads to."""
     account = server_account()
-    mine = tmp_path / "mine"
-    mine.write_text("mine")
-    mine.chmod(0o644)
+    owned = tmp_path / "mine"
+    owned.write_text("mine")
+    owned.chmod(0o644)
     link = tmp_path / "server.log"
-    link.symlink_to(mine)
+    link.symlink_to(owned)
     with pytest.raises(OSError, match="symbolic link"):
         account.own(link)
     with account.create(link) as file:
         file.write(b"theirs")
     assert link.read_text() == "theirs" and not link.is_symlink()
     assert (link.stat().st_uid, link.stat().st_mode & 0o777) == (account.uid, 0o600)
-    assert (mine.read_text(), mine.stat().st_uid, mine.stat().st_mode & 0o777) == ("mine", os.geteuid(), 0o644)
+    assert (owned.read_text(), owned.stat().st_uid, owned.stat().st_mode & 0o777) == ("mine", os.geteuid(), 0o644)
 
 
 def test_own_makes_a_folder_private(tmp_path: Path) -> None:

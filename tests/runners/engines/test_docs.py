@@ -14,9 +14,9 @@ DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "engines.md"
 def test_the_example_of_the_document(
     download_state: Path, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = re.search(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    assert found is not None
-    code = found[1].replace('Path("var")', f"Path({str(place)!r})")
+    example = re.search(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert example is not None
+    code = example[1].replace('Path("var")', f"Path({str(place)!r})")
     (place / "cache").symlink_to(download_state / "cache")
     monkeypatch.chdir(DOCUMENT.parents[1])
     exec(compile(code, str(DOCUMENT), "exec"), {})

@@ -18,20 +18,20 @@ import pytest
 
 from runners.engines import server_account, stop_leftovers
 from runners.engines.leftovers import kill_server, remove_vgdb_pipes
-from runners.engines.records import ProcessId, ServerRecord, read_records
-from runners.engines.sandbox import sandboxed
-from runners.engines.server import Server
+from runners.engines.server_process import ServerProcess
+from runners.engines.server_records import ProcessId, ServerRecord, read_records
+from runners.sandbox import SERVER, sandboxed
 
 #: Starts a "server" with a child, says their process ids, and waits to be killed.
 HARNESS = """
 import sys, time
 from pathlib import Path
 from runners.engines import server_account
-from runners.engines.server import NotReady, Server
+from runners.engines.server_process import NotReady, ServerProcess
 directory, state, argv = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
 account = server_account()
 account.own(directory)
-server = Server("sleeper", directory, account, state, "KILL")
+server = ServerProcess("sleeper", directory, account, state, "KILL")
 server.start(argv, {})
 def has_a_child():
     # Until then what runs may still be the program that drops privileges, and would be taken for the server's own.
@@ -115,19 +115,19 @@ def hidden(directory: Path) -> int:
 
 
 @pytest.fixture
-def confined(place: Path) -> Iterator[Server]:
+def confined(place: Path) -> Iterator[ServerProcess]:
     """A server whose sandbox shares the process ids of the machine, as valgrind needs it."""
     account = server_account()
     account.own(place / "server")
-    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server = ServerProcess("sleeper", place / "server", account, place / "state", "KILL")
     server.confine = lambda argv: sandboxed(
-        argv, readable=[], writable=[server.directory, server.socket_directory], share_processes=True
+        argv, bounds=SERVER, writable=[server.directory, server.socket_directory], share_processes=True
     )
     yield server
     server.kill()
 
 
-def test_a_process_that_hides_in_the_sandbox_dies_with_the_server(confined: Server) -> None:
+def test_a_process_that_hides_in_the_sandbox_dies_with_the_server(confined: ServerProcess) -> None:
     """Before the server answers, when nothing of what runs inside is on record, as well."""
     confined.start(["sh", "-c", f"{HIDE.format(directory=confined.directory)} sleep 600; :"], {})
     pid = hidden(confined.directory)
@@ -136,7 +136,7 @@ def test_a_process_that_hides_in_the_sandbox_dies_with_the_server(confined: Serv
     assert gone(pid)
 
 
-def test_a_process_that_outlives_a_server_of_the_sandbox_dies(confined: Server) -> None:
+def test_a_process_that_outlives_a_server_of_the_sandbox_dies(confined: ServerProcess) -> None:
     """The server is gone before anybody could look at it; the folder that gives the process away as well."""
     confined.start(["sh", "-c", HIDE.format(directory=confined.directory)], {})
     pid = hidden(confined.directory)
@@ -146,7 +146,7 @@ def test_a_process_that_outlives_a_server_of_the_sandbox_dies(confined: Server) 
     assert gone(pid)
 
 
-def test_a_process_whose_first_thread_has_ended_is_found(confined: Server) -> None:
+def test_a_process_whose_first_thread_has_ended_is_found(confined: ServerProcess) -> None:
     """It looks like a zombie."""
     code = (
         "import ctypes, os, threading, time; threading.Thread(target=time.sleep, args=[600]).start(); "
@@ -164,7 +164,7 @@ def test_a_process_whose_first_thread_has_ended_is_found(confined: Server) -> No
     assert len(list(threads.glob("*"))) < 2, "gone, or not yet waited for"
 
 
-def test_a_process_that_hides_in_the_sandbox_of_a_dead_harness_dies(confined: Server, place: Path) -> None:
+def test_a_process_that_hides_in_the_sandbox_of_a_dead_harness_dies(confined: ServerProcess, place: Path) -> None:
     """The harness is played: its record names a process that has ended."""
     confined.start(["sh", "-c", f"{HIDE.format(directory=confined.directory)} sleep 600; :"], {})
     pid = hidden(confined.directory)
@@ -179,11 +179,11 @@ def test_a_process_that_hides_in_the_sandbox_of_a_dead_harness_dies(confined: Se
     assert gone(pid)
 
 
-def test_a_sandbox_of_another_server_is_not_touched(confined: Server, place: Path) -> None:
+def test_a_sandbox_of_another_server_is_not_touched(confined: ServerProcess, place: Path) -> None:
     confined.start(["sh", "-c", f"{HIDE.format(directory=confined.directory)} sleep 600; :"], {})
     pid = hidden(confined.directory)
     (place / "other").mkdir()
-    other = Server("other", place / "other", confined.account, place / "state", "KILL")
+    other = ServerProcess("other", place / "other", confined.account, place / "state", "KILL")
     assert kill_server(other.record) is False
     assert not gone(pid)
 
@@ -191,7 +191,7 @@ def test_a_sandbox_of_another_server_is_not_touched(confined: Server, place: Pat
 def test_a_living_harness_keeps_its_server(place: Path) -> None:
     account = server_account()
     account.own(place / "server")
-    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server = ServerProcess("sleeper", place / "server", account, place / "state", "KILL")
     server.start(["sleep", "600"], {})
     try:
         assert stop_leftovers(place / "state") == []
@@ -219,7 +219,7 @@ def test_the_server_itself_is_found_whatever_its_environment_says(place: Path) -
 def test_a_log_that_is_a_link_is_not_shown(place: Path) -> None:
     (place / "secret").write_text("mine")
     account = server_account()
-    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server = ServerProcess("sleeper", place / "server", account, place / "state", "KILL")
     server.log.symlink_to(place / "secret")
     assert "mine" not in server.log_tail()
     server.start(["echo", "theirs"], {})
@@ -238,14 +238,14 @@ MAP = (
 )
 
 
-def killed_while_mapping(server: Server, path: str) -> None:
+def killed_while_mapping(server: ServerProcess, path: str) -> None:
     flag = server.directory / "mapped"
     server.start(["/usr/bin/python3", "-c", MAP.format(path=path, flag=str(flag))], {})
     eventually(lambda: flag.exists() and flag.read_text() != "", f"it maps {path}")
     server.kill()
 
 
-def test_a_server_cannot_name_files_for_the_harness_to_remove(confined: Server, place: Path) -> None:
+def test_a_server_cannot_name_files_for_the_harness_to_remove(confined: ServerProcess, place: Path) -> None:
     """What it maps has any name that it likes: inside a sandbox, one that is somebody else's file outside."""
     victim, shared = place / "victim", Path(f"/dev/shm/PostgreSQL.{os.getpid()}")
     victim.write_text("mine")
@@ -265,14 +265,14 @@ def test_shared_memory_of_a_killed_server_is_removed(place: Path) -> None:
     account.own(place / "server")
     shared = Path(f"/dev/shm/PostgreSQL.{os.getpid()}")
     try:
-        killed_while_mapping(Server("sleeper", place / "server", account, place / "state", "KILL"), str(shared))
+        killed_while_mapping(ServerProcess("sleeper", place / "server", account, place / "state", "KILL"), str(shared))
         assert not shared.exists()
     finally:
         shared.unlink(missing_ok=True)
 
 
 def test_of_a_log_larger_than_memory_only_the_end_is_read(place: Path) -> None:
-    server = Server("sleeper", place / "server", server_account(), place / "state", "KILL")
+    server = ServerProcess("sleeper", place / "server", server_account(), place / "state", "KILL")
     with server.log.open("wb") as log:
         log.truncate(1 << 42)
         log.seek(0, os.SEEK_END)
@@ -281,15 +281,15 @@ def test_of_a_log_larger_than_memory_only_the_end_is_read(place: Path) -> None:
     server.kill()
 
 
-@pytest.mark.parametrize(("act", "told"), [("exit 0", ""), ("kill -SEGV $$", "crashed as it stopped")])
-def test_a_crash_as_the_server_stops_is_told(place: Path, act: str, told: str) -> None:
+@pytest.mark.parametrize(("act", "warning"), [("exit 0", ""), ("kill -SEGV $$", "crashed as it stopped")])
+def test_a_crash_as_the_server_stops_is_told(place: Path, act: str, warning: str) -> None:
     account = server_account()
     account.own(place / "server")
-    server = Server("sleeper", place / "server", account, place / "state", "KILL")
+    server = ServerProcess("sleeper", place / "server", account, place / "state", "KILL")
     server.start(["bash", "-c", f"trap '{act}' TERM; echo ready; while :; do sleep 0.05; done"], {})
     eventually(lambda: "ready" in server.log_tail(), "it takes the signal")
     warnings = server.stop(signal.SIGTERM, 30)
-    assert [told in warning for warning in warnings] == [True] * bool(told)
+    assert [warning in warning for warning in warnings] == [True] * bool(warning)
     assert server.stop(signal.SIGTERM, 30) == (), "stopping twice is fine"
 
 

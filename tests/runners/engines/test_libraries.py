@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from runners.engines import Installed, engine_for
-from runners.engines.libraries import RENAMED, SYSTEM_LIBRARIES, link_libraries, renamed_libraries
+from runners.engines.mysqlfamily import RENAMED_LIBRARIES, SYSTEM_LIBRARIES, link_libraries, renamed_libraries
 from runners.settings.dbms import RenderedOptions
 
-(OLD, NEW), *_ = RENAMED.items()
+(OLD, NEW), *_ = RENAMED_LIBRARIES.items()
 
 
 @pytest.fixture

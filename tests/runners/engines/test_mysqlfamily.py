@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from runners.engines import Engine, EngineError, Installed, server_account
-from runners.engines.errors import WrongVersion
-from runners.engines.records import ProcessId
+from runners.engines.server_records import ProcessId
+from runners.errors import WrongVersion
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e
@@ -73,18 +73,18 @@ def test_a_whole_life(
         assert len(engine.query("SHOW BINARY LOGS")) > len(before)
         engine.settle()
         assert len(engine.query("SHOW BINARY LOGS")) == 1, "settling forgets the binlog"
-        server = psutil.Process(engine.server_pid)
+        server = psutil.Process(engine.server.pid)
         assert server.uids().effective == server_account().uid != 0
         assert server.net_connections("inet") == []
         assert len(str(engine.connection.socket)) < 107
-        engine.leave_nothing_undone()
+        engine.drain_background_work()
         assert engine.query("SELECT @@GLOBAL.innodb_fast_shutdown") == [(0,)], "the stop purges to the end"
         assert engine.stop() == ()
         engine.save(place / "kept")
         engine.start()
         engine.wait_ready()
         engine.query(f"DROP TABLE {database}.t")
-        pids = engine.pids()
+        pids = engine.server.pids()
         engine.kill()
         assert [pid for pid in pids if ProcessId.of(pid)] == []
         engine.restore(place / "kept")
@@ -188,8 +188,8 @@ def test_another_version_and_a_bad_statement(
 def test_a_server_that_is_gone_fails_as_servers_do(make: Callable[..., Engine], mariadb: Installed) -> None:
     """So that its block is a failed one, and the session goes on."""
     engine = started(make(mariadb))
-    psutil.Process(engine.server_pid).kill()
-    with pytest.raises(EngineError, match="START TRANSACTION"), engine.old_versions_kept():
+    psutil.Process(engine.server.pid).kill()
+    with pytest.raises(EngineError, match="START TRANSACTION"), engine.purge_paused():
         raise AssertionError("there is nobody to keep them")
 
 

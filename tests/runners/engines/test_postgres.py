@@ -14,9 +14,10 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from runners.engines import Engine, EngineError, Installed, server_account, stop_leftovers, workplace
-from runners.engines.errors import ServerDied, WrongVersion
-from runners.engines.records import ProcessId, read_records
+from runners.engines import Engine, EngineError, Installed, server_account, stop_leftovers
+from runners.engines.mirrors import reachable_directory, reachable_release
+from runners.engines.server_records import ProcessId, read_records
+from runners.errors import ServerDied, WrongVersion
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e
@@ -68,8 +69,8 @@ def test_a_whole_life(make: Callable[..., Engine], postgres: Installed, place: P
 def test_it_runs_as_nobody_special_and_listens_nowhere(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
     account = server_account()
-    pids = engine.pids()
-    assert engine.server_pid in pids
+    pids = engine.server.pids()
+    assert engine.server.pid in pids
     assert len(pids) > 3
     owners = [Path(f"/proc/{pid}").stat().st_uid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert set(owners) == {account.uid}
@@ -86,7 +87,7 @@ def test_the_environment_of_the_harness_does_not_reach_it(
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=1GB")
     monkeypatch.setenv("LD_PRELOAD_MARK", "x")
     engine = started(make(postgres))
-    assert "LD_PRELOAD_MARK" not in psutil.Process(engine.server_pid).environ()
+    assert "LD_PRELOAD_MARK" not in psutil.Process(engine.server.pid).environ()
 
 
 def test_the_harness_talks_to_its_own_server_whatever_its_environment_says(
@@ -115,7 +116,7 @@ def test_the_socket_is_where_the_server_can_make_it_whatever_tmpdir_says(
 
 def test_a_kill_leaves_nothing(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
-    pids, socket, shared = engine.pids(), engine.connection.socket, engine.server.record.shared_files
+    pids, socket, shared = engine.server.pids(), engine.connection.socket, engine.server.record.shared_files
     assert shared
     engine.kill()
     assert [pid for pid in pids if ProcessId.of(pid)] == []
@@ -136,7 +137,7 @@ def test_a_dead_harness_leaves_nothing(
         "installed, options, place = pickle.load(sys.stdin.buffer)\n"
         "engine = engine_for(installed, options, place / 'server', state=place / 'state')\n"
         "engine.initialise(); engine.start(); engine.wait_ready()\n"
-        "print(*engine.pids(), flush=True)\n"
+        "print(*engine.server.pids(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     dead = subprocess.run(
@@ -244,7 +245,7 @@ def test_inside_the_sandbox_it_sees_nothing_else(make: Callable[..., Engine], po
         engine.query(f"COPY (SELECT 1) TO PROGRAM 'cat > {postgres.prefix}/planted'")
     (interfaces,), *_ = engine.query("SELECT pg_read_file('/proc/net/dev')")
     assert {line.split(":")[0].strip() for line in interfaces.splitlines()[2:]} <= {"lo"}
-    assert psutil.Process(engine.server_pid).name() == "postgres"
+    assert psutil.Process(engine.server.pid).name() == "postgres"
     assert engine.stop() == ()
     assert not (postgres.prefix / "planted").exists()
 
@@ -254,15 +255,15 @@ def test_a_sandboxed_server_that_fills_the_disk_is_killed(
 ) -> None:
     """Whatever it runs, initdb or the server; one outside a sandbox is our own, and is left alone."""
     monkeypatch.setattr("runners.bounds.LOOK_S", 0.02)
-    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("runners.engines.server_process.LEAST_FREE_BYTES", 1 << 60)
     with pytest.raises(ServerDied, match=r"initdb failed .*GiB are free on the disk"):
         make(postgres, sandbox=True).initialise()
     own = started(make(postgres))
     assert own.query("SELECT 1") == [(1,)] and own.stop() == ()
-    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1)
+    monkeypatch.setattr("runners.engines.server_process.LEAST_FREE_BYTES", 1)
     engine = make(postgres, sandbox=True)
     engine.initialise()
-    monkeypatch.setattr("runners.engines.server.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("runners.engines.server_process.LEAST_FREE_BYTES", 1 << 60)
     with pytest.raises(ServerDied, match=r"its disk: less than .* GiB are free on the disk"):
         engine.start()
         engine.wait_ready()
@@ -280,12 +281,12 @@ def test_where_root_keeps_its_state_to_itself(
     account = server_account()
     hidden = private / "release-17.2"
     subprocess.run(["cp", "-a", postgres.prefix, hidden], check=True)
-    installed = workplace.reachable_release(replace(postgres, prefix=hidden), account, mirrors)
+    installed = reachable_release(replace(postgres, prefix=hidden), account, mirrors)
     assert account.barrier(installed.prefix / "bin") is None
     assert (installed.prefix / "bin/postgres").stat().st_ino == (hidden / "bin/postgres").stat().st_ino
-    again = workplace.reachable_release(replace(postgres, prefix=hidden), account, mirrors)
+    again = reachable_release(replace(postgres, prefix=hidden), account, mirrors)
     assert again.prefix == installed.prefix
-    directory = workplace.reachable_directory(private / "servers" / "one", account, mirrors)
+    directory = reachable_directory(private / "servers" / "one", account, mirrors)
     assert account.barrier(directory) is None
     subprocess.run(["chmod", "-R", "u+w", hidden], check=True)
     subprocess.run(["rm", "-rf", hidden], check=True)
@@ -294,7 +295,7 @@ def test_where_root_keeps_its_state_to_itself(
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            workplace.reachable_release(replace(postgres, prefix=other), account, mirrors)
+            reachable_release(replace(postgres, prefix=other), account, mirrors)
     assert not installed.prefix.exists(), "a kill in the middle leaves no half of a mirror in its place"
-    workplace.reachable_release(replace(postgres, prefix=other), account, mirrors)
+    reachable_release(replace(postgres, prefix=other), account, mirrors)
     assert not installed.prefix.exists(), "a mirror goes when its release is gone"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.engines import Engine, Installed
-from runners.sessions.data import Recipe, prepare
+from runners.sessions.prepared_data import DataRecipe, prepare
 from runners.settings import load_profile
 from runners.settings.dbms import RenderedOptions
 
@@ -32,8 +32,8 @@ def pages(engine: Engine) -> dict[tuple[str, str], int]:
     database = engine.connection.database
     for table in [row[0] for row in engine.query(f"SHOW TABLES IN {database}")]:
         engine.query(f"ANALYZE TABLE {database}.{table}")
-    found = engine.query(INNODB_PAGES.format(db=database))
-    return {(str(index), str(what)): int(count) for index, what, count in found}
+    rows = engine.query(INNODB_PAGES.format(db=database))
+    return {(str(index), str(what)): int(count) for index, what, count in rows}
 
 
 @pytest.mark.slow
@@ -52,16 +52,16 @@ def test_data_prepared_twice_has_the_same_pages(
 ) -> None:
     profile = load_profile("instructions", CONFIGS)
     installed = release(dbms, line, source)
-    recipe = Recipe(profile.scale, profile.age_updates, 1)
-    found = []
+    recipe = DataRecipe(profile.scale, profile.age_updates, 1)
+    pages_of_turns = []
     for turn in ("once", "again"):
         with make(installed, rendered(installed, "default", "instructions")) as engine:
-            made = prepare(engine, recipe, (), place / turn, needed=0)
-            engine.restore(made.path)
+            prepared = prepare(engine, recipe, (), place / turn, needed=0)
+            engine.restore(prepared.path)
             engine.start()
             engine.wait_ready()
-            found.append(pages(engine))
+            pages_of_turns.append(pages(engine))
             engine.stop()
-    once, again = found
+    once, again = pages_of_turns
     assert once and once.keys() == again.keys()
     assert again == pytest.approx(once, rel=0.002)

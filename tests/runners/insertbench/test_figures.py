@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import WorkloadFailed
-from runners.insertbench.figures import Rates, Window, efficiency, parse_window, rates, throughput
-from runners.meters import Cpu, Disk, Reading
+from runners.insertbench.figures import Rates, Window, efficiency, measured_rates, parse_window, throughput
+from runners.meters.sample import Cpu, Disk, MeterSample
 from runners.sessions.steps import samples, sla_warning
 from runners.settings import Step
-from runners.sysbench import parse_report
+from runners.sysbench.output import parse_report
 
 QUERY = Step(does="range", rows_per_commit=50, rate=1000)
-FIRST = Reading(
+FIRST = MeterSample(
     at_s=100.0,
     cpu=Cpu(busy_s=10.0, idle_s=10.0, steal_s=0.0),
     context_switches=1_000,
@@ -50,11 +50,11 @@ def test_a_window_is_from_the_first_begin_to_the_last_end() -> None:
 
 
 def test_throughput_of_the_steps_that_write() -> None:
-    load = rates(
+    load = measured_rates(
         Step(does="load", rows_per_commit=100), {"insert": window(400, 2.0)}, clients=1, rows=40_000, query_s=9
     )
     assert throughput(load) == {"ips": 20_000.0}
-    index = rates(Step(does="index"), {"index": window(3, 2.0)}, clients=3, rows=40_000, query_s=9)
+    index = measured_rates(Step(does="index"), {"index": window(3, 2.0)}, clients=3, rows=40_000, query_s=9)
     assert throughput(index) == {"indexed rows/s": 60_000.0}, "rows of all tables, not times their three indexes"
 
 
@@ -64,11 +64,11 @@ def test_throughput_of_the_steps_that_write() -> None:
 )
 def test_below_95_percent_of_the_promised_rate_the_queries_are_void(inserted: int, seconds: float, void: bool) -> None:
     windows = {"query": window(50_000, 10.0), "insert": window(inserted, seconds), "delete": window(inserted, seconds)}
-    found = rates(QUERY, windows, clients=1, rows=40_000, query_s=10)
-    assert found.void is void
-    assert ("qps" in throughput(found)) is not void
-    assert throughput(found)["target_ips"] == 1000.0
-    assert throughput(found)["ips"] == pytest.approx(inserted * 50 / max(10.0, seconds))
+    rates = measured_rates(QUERY, windows, clients=1, rows=40_000, query_s=10)
+    assert rates.void is void
+    assert ("qps" in throughput(rates)) is not void
+    assert throughput(rates)["target_ips"] == 1000.0
+    assert throughput(rates)["ips"] == pytest.approx(inserted * 50 / max(10.0, seconds))
 
 
 @given(
@@ -81,9 +81,9 @@ def test_the_promise_is_of_all_clients_and_a_void_step_has_no_cost_an_operation(
     queries: int, inserted: int, clients: int, seconds: float
 ) -> None:
     windows = {"query": window(queries, seconds), "insert": window(inserted, seconds)}
-    found = rates(QUERY, windows, clients=clients, rows=1000, query_s=1)
-    assert found.promised_per_s == 1000 * clients
-    values = throughput(found) | efficiency(FIRST, LAST, found)
+    rates = measured_rates(QUERY, windows, clients=clients, rows=1000, query_s=1)
+    assert rates.promised_per_s == 1000 * clients
+    values = throughput(rates) | efficiency(FIRST, LAST, rates)
     share = values["ips"] / values["target_ips"]
     assert ("qps" in values) == (share >= 0.95)
     assert ("cpupq" in values) == ("qps" in values)
@@ -92,8 +92,8 @@ def test_the_promise_is_of_all_clients_and_a_void_step_has_no_cost_an_operation(
 
 
 def test_efficiency_is_the_published_definition() -> None:
-    found = Rates("qps", 500.0, 5_000, inserted_per_s=1000.0, promised_per_s=1000.0)
-    costs = efficiency(FIRST, LAST, found)
+    rates = Rates("qps", 500.0, 5_000, inserted_per_s=1000.0, promised_per_s=1000.0)
+    costs = efficiency(FIRST, LAST, rates)
     # half of two cores: cpu % / 100 x cores x 1e6 / rate
     assert costs["cpups"] == pytest.approx(50.0)
     assert costs["cpupq"] == pytest.approx(0.5 * 2 * 1e6 / 500)
@@ -113,12 +113,12 @@ def test_meters_that_are_not_there_give_nothing() -> None:
 
 def test_nothing_done_is_a_failure() -> None:
     with pytest.raises(WorkloadFailed, match="no transaction"):
-        rates(Step(does="load"), {"insert": window(0, 1.0)}, clients=1, rows=10, query_s=1)
+        measured_rates(Step(does="load"), {"insert": window(0, 1.0)}, clients=1, rows=10, query_s=1)
 
 
 def test_a_broken_promise_is_said_in_words() -> None:
-    found = Rates("qps", 500.0, 5_000, inserted_per_s=927.0, promised_per_s=1000.0)
-    assert sla_warning("qp1000", found) == (
+    rates = Rates("qps", 500.0, 5_000, inserted_per_s=927.0, promised_per_s=1000.0)
+    assert sla_warning("qp1000", rates) == (
         "qp1000: 927 of 1000 inserts/s were reached (93%, SLA 95%), so its queries do not count"
     )
 
@@ -141,8 +141,8 @@ Latency (ms):
         sum: 20.00
 """
     report = parse_report(text)
-    found = samples(50, {"query": report, "insert": report, "delete": report})
-    assert found["qps"] == (20.0,)
-    assert (found["ips"], found["dps"]) == ((1000.0,), (1000.0,))
-    assert found["max_ms"] == found["insert_max_ms"] == found["delete_max_ms"] == (7.0,)
-    assert found["histogram_count"] == found["delete_histogram_count"] == (20.0,)
+    by_name = samples(50, {"query": report, "insert": report, "delete": report})
+    assert by_name["qps"] == (20.0,)
+    assert (by_name["ips"], by_name["dps"]) == ((1000.0,), (1000.0,))
+    assert by_name["max_ms"] == by_name["insert_max_ms"] == by_name["delete_max_ms"] == (7.0,)
+    assert by_name["histogram_count"] == by_name["delete_histogram_count"] == (20.0,)

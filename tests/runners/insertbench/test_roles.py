@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from history.errors import BadSettings
 from history.model import Release
 from runners.engines import Connection
-from runners.insertbench import LUA, role_commands
-from runners.insertbench.roles import commits, roles_of
+from runners.insertbench.driver import PAIRED
+from runners.insertbench.roles import LUA, commits, role_commands, roles_of
 from runners.sessions import plan_session
 from runners.settings import Benchmark, InsertSize, Profile, Step, load_benchmark, load_profile, load_server
-from runners.settings.sizes import size_of
+from runners.settings.profiles import size_of
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 POSTGRES = Connection("pgsql", Path("/run/pg"), 5432, "pointdrop", "postgres")
@@ -37,7 +37,7 @@ def test_the_steps_are_the_published_ones_in_their_order(benchmark: Benchmark) -
 
 
 def test_storage_is_settled_once_after_the_last_step_that_only_writes(benchmark: Benchmark) -> None:
-    from runners.settings import settled_parts
+    from runners.settings.benchmarks import settled_parts
 
     assert [part[-1].name for part in settled_parts(benchmark.tests)] == ["l.i2", "qp1000"]
 
@@ -108,16 +108,13 @@ def test_no_row_is_left_out(rows: int, each: int) -> None:
 @given(
     does=st.sampled_from(["load", "index", "replace", "range", "point"]),
     rows=st.integers(1, 1000),
-    clients=st.integers(1, 64),
 )
-def test_only_inserts_and_deletes_of_one_step_are_paired(does: str, rows: int, clients: int) -> None:
+def test_only_inserts_and_deletes_of_one_step_are_paired(does: str, rows: int) -> None:
     step = Step.model_validate(
         {"does": does, "rows_per_commit": rows, "rate": 100 if does in ("range", "point") else 0}
     )
-    roles = roles_of(step, "l.i1", SIZE, clients=clients)
-    paired = {role.name for role in roles if role.paired}
-    assert paired in (set(), {"insert", "delete"})
-    assert bool(paired) == any(role.name == "delete" for role in roles)
+    roles = roles_of(step, "l.i1", SIZE).keys()
+    assert ("delete" in roles) == (set(PAIRED) <= roles)
 
 
 def test_a_query_without_a_rate_behind_it_is_no_step() -> None:
@@ -128,15 +125,15 @@ def test_a_query_without_a_rate_behind_it_is_no_step() -> None:
 
 
 def test_every_option_of_the_roles_is_one_of_the_scripts(benchmark: Benchmark) -> None:
-    known = set(re.findall(r"^   (\w+) = \{ \"", (LUA / "insertbench.lua").read_text(), re.MULTILINE))
+    options = set(re.findall(r"^   (\w+) = \{ \"", (LUA / "insertbench.lua").read_text(), re.MULTILINE))
     given_options = {
         option.replace("-", "_")
         for test in benchmark.tests
         if test.step
-        for role in roles_of(test.step, test.name, SIZE, clients=1)
-        for option in role.options
+        for role_options in roles_of(test.step, test.name, SIZE).values()
+        for option in role_options
     }
-    assert given_options - {"time"} <= known
+    assert given_options - {"time"} <= options
 
 
 def test_a_session_of_one_step_has_those_it_starts_from(benchmark: Benchmark) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import CountingFailed
-from runners.instructions import Counter, parse_profile
+from runners.instructions.callgrind import parse_profile
+from runners.instructions.valgrind import Callgrind
 
 SMALL = """\
 # callgrind format
@@ -92,8 +93,8 @@ def test_what_a_server_puts_in_the_place_of_its_profile_is_not_read(
         dump.write_text(SMALL)
         monkeypatch.setattr("runners.instructions.valgrind.LARGEST_DUMP_BYTES", 10)
     with pytest.raises(CountingFailed, match=r"callgrind\.812\.1"):
-        Counter(tmp_path).take(812)
+        Callgrind(tmp_path).take(812)
     dump.unlink()
     dump.write_text(SMALL)
     monkeypatch.undo()
-    assert Counter(tmp_path).take(812) == parse_profile(SMALL)
+    assert Callgrind(tmp_path).take(812) == parse_profile(SMALL)

@@ -6,12 +6,19 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from runners.meters import Cpu, Disk, Meter, Reading, foreign_noise, per_operation
-from runners.meters.proc import block_device, cpu_clock_s, directory_bytes, process_tree
-from runners.meters.reading import parse_context_switches, parse_cpu, parse_disk, parse_reaped_cpu_s
+from runners.meters.costs import foreign_noise, per_operation
+from runners.meters.proc import Meter, block_device, cpu_clock_s, directory_bytes, process_tree
+from runners.meters.sample import (
+    Cpu,
+    Disk,
+    MeterSample,
+    parse_disk,
+    parse_reaped_cpu_s,
+)
 
 STAT = "cpu  1000 20 300 8000 100 5 15 60 0 0\ncpu0 1 2 3 4\nctxt 987654\nbtime 1\n"
 DISKSTATS = (
@@ -20,22 +27,25 @@ DISKSTATS = (
     "   7       0 loop0 1 2 3 4 5 6 7 8 9 10 11\n"
 )
 DISK = Disk(reads=100, read_bytes=0, writes=0, written_bytes=0, flushes=10, flush_ms=50)
-FIRST = Reading(
+FIRST = MeterSample(
     at_s=100.0, cpu=Cpu(busy_s=10.0, idle_s=90.0, steal_s=0.0), context_switches=1000, disk=DISK, server_cpu_s=5.0,
     client_cpu_s=1.0, harness_cpu_s=0.5, rss_bytes=1024**2,
 )  # fmt: skip
-LAST = Reading(
+LAST = MeterSample(
     at_s=110.0, cpu=Cpu(busy_s=20.0, idle_s=99.0, steal_s=1.0), context_switches=21_000,
     disk=Disk(reads=300, read_bytes=1024 * 4000, writes=50, written_bytes=1024 * 8000, flushes=30, flush_ms=150),
     server_cpu_s=11.0, client_cpu_s=3.0, harness_cpu_s=0.6, rss_bytes=3 * 1024**2,
 )  # fmt: skip
 
 
-def test_us_and_sy_are_busy_and_iowait_is_idle() -> None:
-    cpu = parse_cpu(STAT, ticks_per_s=100)
-    assert cpu == Cpu(busy_s=13.4, idle_s=81.0, steal_s=0.6)
-    assert parse_context_switches(STAT) == 987_654
-    assert parse_cpu("intr 1", ticks_per_s=100) is None
+def test_us_and_sy_are_busy_and_iowait_is_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stat").write_text(STAT)
+    meter = Meter(os.getpid(), tmp_path)
+    monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
+    sample = meter.read()
+    assert sample.cpu is not None
+    assert (sample.cpu.busy_s, sample.cpu.idle_s, sample.cpu.steal_s) == pytest.approx((13.4, 81.0, 0.6))
+    assert sample.context_switches == 987_654
 
 
 def test_disks_by_number_with_flushes_where_the_kernel_has_them() -> None:
@@ -118,8 +128,6 @@ def test_the_cpu_clock_of_another_process_is_the_kernels() -> None:
 
 
 def test_a_reading_of_this_host(tmp_path: os.PathLike[str]) -> None:
-    from pathlib import Path
-
     data = Path(tmp_path)
     (data / "file").write_bytes(b"x" * 100_000)
     assert directory_bytes(data) >= 100_000

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.releases import UnsafeArchive
+from runners.errors import UnsafeArchive
 from runners.releases.archives import Limits, relative_name, remove_tree, seal, unpack
 
 

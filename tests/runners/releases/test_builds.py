@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from history.errors import BadSettings
+from history.settings import read_model
 from runners.engines import server_account
-from runners.releases import BuildFailed, Catalogue, Installed, InvalidManifest, SourceUnavailable, UnknownRelease
+from runners.errors import BuildFailed, SourceUnavailable
+from runners.releases import Catalogue, Installed, UnknownRelease
 from runners.releases.archives import remove_tree
-from runners.releases.builds import Builder, Recipe, load_recipe, steps
+from runners.releases.builds import Builder, BuildRecipe, steps
 from tests.runners.releases.vendorsite import Site
 
 PROGRAM = '#include <stdio.h>\nint main(void) { puts("postgres (PostgreSQL) 17.2"); return 0; }\n'
@@ -143,10 +146,10 @@ def test_a_commit_with_and_without_a_patch_are_two_builds_each_made_once(catalog
     assert patched.release.version.startswith(f"17.3+g{commit[:10]}.p")
     assert plain.release.line == patched.release.line == "17"
     assert plain.release.digest != patched.release.digest
-    made = {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()}
+    build_times = {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()}
     assert catalogue.build_commit("postgres", commit) == plain
     assert catalogue.build_commit("postgres", commit, patch=patch) == patched
-    assert {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()} == made
+    assert {path: path.stat().st_mtime_ns for path in (catalogue.cache.root / "builds").iterdir()} == build_times
     patch.write_text(PATCH.replace("puts", "nothing like the source"))
     with pytest.raises(BuildFailed, match=r"FAILED|malformed"):
         catalogue.build_commit("postgres", commit, patch=patch)
@@ -246,7 +249,7 @@ def test_a_sandboxed_build_leaves_no_link_that_leads_out(state: Path, how: str) 
     (tree / "leave.sh").write_text(f"set -e\nout={out}\n{LEADING_OUT[how]}\n")
     script = (tree / "configure").read_text()
     (tree / "configure").write_text(script.replace("\nEND\n", "\n\tsh $d/leave.sh \\$(DESTDIR)$p\nEND\n"))
-    builder = Builder(Recipe(system="configure"), state, sandbox=True)
+    builder = Builder(BuildRecipe(system="configure"), state, sandbox=True)
     with pytest.raises(BuildFailed, match="leads out"):
         builder.build(tree, state / "work" / "into", Path("/opt/some/x"))
     assert [(path.stat().st_uid, path.stat().st_mode) for path in (out, out / "secret")] == before
@@ -258,7 +261,7 @@ def test_links_of_a_sandboxed_build_to_its_own_files_stay(state: Path) -> None:
     script = (tree / "configure").read_text()
     (tree / "configure").write_text(script.replace("\nEND\n", "\n\tsh $d/leave.sh \\$(DESTDIR)$p\nEND\n"))
     into = state / "work" / "into"
-    Builder(Recipe(system="configure"), state, sandbox=True).build(tree, into, Path("/opt/some/x"))
+    Builder(BuildRecipe(system="configure"), state, sandbox=True).build(tree, into, Path("/opt/some/x"))
     assert (into / "bin" / "long").readlink() == Path("/opt/some/x/bin/short")
 
 
@@ -286,26 +289,26 @@ def test_what_is_no_ref_never_reaches_git(catalogue: Catalogue, ref: str) -> Non
 
 def test_recipes_that_cannot_be_used_name_file_and_key(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('system = "autotools"\n')
-    with pytest.raises(InvalidManifest, match=r"bad\.toml(.|\n)*system(.|\n)*configure"):
-        load_recipe(tmp_path / "bad.toml")
-    with pytest.raises(InvalidManifest, match=r"none\.toml"):
-        load_recipe(tmp_path / "none.toml")
+    with pytest.raises(BadSettings, match=r"bad\.toml(.|\n)*system(.|\n)*configure"):
+        read_model(tmp_path / "bad.toml", BuildRecipe)
+    with pytest.raises(BadSettings, match=r"none\.toml"):
+        read_model(tmp_path / "none.toml", BuildRecipe)
 
 
 def test_every_committed_recipe_can_be_used(configs: Path) -> None:
-    recipes = {path: load_recipe(path) for path in configs.glob("dbms/*/recipes/*.toml")}
+    recipes = {path: read_model(path, BuildRecipe) for path in configs.glob("dbms/*/recipes/*.toml")}
     assert {recipe.system for recipe in recipes.values()} == {"configure", "cmake", "meson"}
     assert all(recipe.packages for recipe in recipes.values())
 
 
 def test_the_commands_of_a_build_install_below_the_stage_for_the_prefix() -> None:
     paths = {name: Path("/w") / name for name in ("source", "work", "stage")}
-    recipe = Recipe(system="cmake", arguments=("-G", "Ninja"))
-    made = steps(recipe, prefix=Path("/p"), jobs=3, ccache=True, **paths)
-    assert made[0][0][:6] == ["cmake", "-S", "/w/source", "-B", "/w/work", "-DCMAKE_INSTALL_PREFIX=/p"]
-    assert "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache" in made[0][0] and made[0][0][-2:] == ["-G", "Ninja"]
-    assert made[1][0][-2:] == ["--parallel", "3"]
-    meson = steps(Recipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
+    recipe = BuildRecipe(system="cmake", arguments=("-G", "Ninja"))
+    commands = steps(recipe, prefix=Path("/p"), jobs=3, ccache=True, **paths)
+    assert commands[0][0][:6] == ["cmake", "-S", "/w/source", "-B", "/w/work", "-DCMAKE_INSTALL_PREFIX=/p"]
+    assert "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache" in commands[0][0] and commands[0][0][-2:] == ["-G", "Ninja"]
+    assert commands[1][0][-2:] == ["--parallel", "3"]
+    meson = steps(BuildRecipe(system="meson"), prefix=Path("/p"), jobs=3, ccache=False, **paths)
     assert "--destdir=/w/stage" in meson[-1][0]
 
 
@@ -339,7 +342,7 @@ def test_a_sandboxed_build_takes_from_ccache_and_adds_nothing(state: Path, how: 
         script = script.replace("$CC -o postgres $d/server.c", "$CC -c $d/server.c && gcc -o postgres server.o")
         script = script.replace("\tinstall -D", "\tinstall -D ccache.log \\$(DESTDIR)$p/ccache.log\n\tinstall -D")
         (tree / "configure").write_text(script)
-        recipe = Recipe(system="configure", environment={"CCACHE_LOGFILE": "ccache.log"})
+        recipe = BuildRecipe(system="configure", environment={"CCACHE_LOGFILE": "ccache.log"})
         Builder(recipe, root, sandbox=sandbox, jobs=1).build(tree, work / "into", Path("/opt") / name)
         log = (work / "into" / "ccache.log").read_text()
         return re.findall(r"Result: (direct_cache_\w+)", log)[0]
@@ -359,7 +362,9 @@ def test_a_cache_that_builds_cannot_reach_is_told_before_anything_is_built(state
     (state / "ccache").symlink_to(closed / "cache")
     tree = source_tree(state / "work" / "source", "configure")
     with pytest.raises(BuildFailed, match=f"may not enter {closed}"):
-        Builder(Recipe(system="configure"), state, sandbox=True).build(tree, state / "work" / "into", Path("/opt/x"))
+        Builder(BuildRecipe(system="configure"), state, sandbox=True).build(
+            tree, state / "work" / "into", Path("/opt/x")
+        )
 
 
 def test_a_build_that_eats_the_disk_is_stopped(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,4 +372,6 @@ def test_a_build_that_eats_the_disk_is_stopped(state: Path, monkeypatch: pytest.
     monkeypatch.setattr("runners.bounds.LOOK_S", 0.1)
     tree = source_tree(state / "work" / "source", "configure", "sleep 600")
     with pytest.raises(BuildFailed, match=r"the build was stopped: less than .* GiB are free"):
-        Builder(Recipe(system="configure"), state, sandbox=True).build(tree, state / "work" / "into", Path("/opt/x"))
+        Builder(BuildRecipe(system="configure"), state, sandbox=True).build(
+            tree, state / "work" / "into", Path("/opt/x")
+        )

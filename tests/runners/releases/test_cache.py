@@ -22,8 +22,8 @@ def blob(cache: Cache, text: str, age: float = 0) -> str:
     with cache.workspace() as work:
         (work / "f").write_text(text * SIZE)
         part = part_of(work / "f")
-        kept = cache.adopt(part.path, part.sha256)
-    os.utime(kept, (time.time() - age,) * 2)
+        cached = cache.adopt(part.path, part.sha256)
+    os.utime(cached, (time.time() - age,) * 2)
     return part.sha256
 
 
@@ -40,7 +40,7 @@ def test_what_was_unused_for_longest_goes_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     oldest, middle, newest = (blob(cache, text, age) for text, age in (("a", 30), ("b", 20), ("c", 10)))
     cache.blob(oldest)  # a use
-    assert [one.name for one in cache.prune(2 * SIZE)] == [middle]
+    assert [removed.name for removed in cache.prune(2 * SIZE)] == [middle]
     assert cache.blob(oldest) and cache.blob(newest) and not cache.blob(middle)
     assert cache.size() == 2 * SIZE
 
@@ -51,7 +51,7 @@ def test_a_leased_tree_survives_and_goes_when_it_is_given_back(tmp_path: Path) -
     assert other.prune(0) == []
     assert holder.installed("one") is not None
     holder.close()
-    assert [one.name for one in other.prune(0)] == ["one"]
+    assert [removed.name for removed in other.prune(0)] == ["one"]
     assert not prefix.exists() and other.installed("one") is None
 
 
@@ -62,7 +62,7 @@ def test_a_tree_that_a_program_runs_from_survives_its_starter(tmp_path: Path) ->
     with subprocess.Popen([str(prefix / "bin" / "server"), "60"]) as process:
         assert Cache(tmp_path).prune(0) == []
         process.kill()
-    assert [one.name for one in Cache(tmp_path).prune(0)] == ["one"]
+    assert [removed.name for removed in Cache(tmp_path).prune(0)] == ["one"]
 
 
 def test_installed_trees_are_read_only_and_replaced_whole(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_leftovers_of_a_killed_process_are_removed_and_live_work_is_not(tmp_path
     (tmp_path / "tmp" / "left" / "sealed" / "f").write_text("half")
     (tmp_path / "tmp" / "left" / "sealed").chmod(0o555)
     with cache.workspace() as work:
-        assert [one.name for one in Cache(tmp_path).prune()] == ["left"]
+        assert [removed.name for removed in Cache(tmp_path).prune()] == ["left"]
         assert work.is_dir()
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -99,7 +99,7 @@ def test_a_tree_without_a_record_is_removed_by_the_next_prune(tmp_path: Path) ->
     Path(f"{prefix}.json").unlink()
     assert other.prune() == [], "the record is yet to come: its maker lives"
     cache.close()
-    assert [one.name for one in other.prune()] == ["one"]
+    assert [removed.name for removed in other.prune()] == ["one"]
     assert not prefix.exists()
 
 
@@ -112,7 +112,7 @@ def test_what_was_just_fetched_is_no_older_than_the_rest_whatever_its_vendor_say
         os.utime(work / "f", (0, 0))
         part = part_of(work / "f")
         cache.adopt(part.path, part.sha256)
-    assert [one.name for one in cache.prune(SIZE)] == [before]
+    assert [removed.name for removed in cache.prune(SIZE)] == [before]
 
 
 FETCHES = """

@@ -12,29 +12,21 @@ from typing import Any
 
 import pytest
 
-from runners.releases import (
-    Catalogue,
-    DigestMismatch,
-    NotRunnable,
-    SourceUnavailable,
-    UnknownRelease,
-    Unverifiable,
-    commit_pins,
-    pins_for,
-    verify,
-)
+from runners.errors import DigestMismatch, NotRunnable, SourceUnavailable, Unverifiable
+from runners.releases import Catalogue, UnknownRelease, pins_for, verify
+from runners.releases.manifest import add_pins, manifest_path
 from tests.runners.releases.vendorsite import Site
 
 
 def states(catalogue: Catalogue) -> dict[str, str]:
-    return {one.release.version: one.state for one in catalogue.list("mariadb")}
+    return {state.release.version: state.state for state in catalogue.list("mariadb")}
 
 
 def test_discovery_lists_everything_in_the_dbms_own_order(catalogue: Catalogue) -> None:
-    found = catalogue.discover("mariadb")
-    assert [release.version for release in found] == ["10.11.5", "10.11.9", "11.4.3"]
-    assert [release.line for release in found] == ["10.11", "10.11", "11.4"]
-    assert str(found[0].released) == "2023-08-14"
+    releases = catalogue.discover("mariadb")
+    assert [release.version for release in releases] == ["10.11.5", "10.11.9", "11.4.3"]
+    assert [release.line for release in releases] == ["10.11", "10.11", "11.4"]
+    assert str(releases[0].released) == "2023-08-14"
     assert set(states(catalogue).values()) == {"new"}
     assert catalogue.warnings == []
 
@@ -81,7 +73,7 @@ def test_other_bytes_than_the_pinned_ones_abort_with_both_values(
     catalogue: Catalogue, project: Path, site: Site, tmp_path: Path
 ) -> None:
     pins = pins_for(catalogue, "mariadb", ["10.11.9"])
-    commit_pins(project, "mariadb", pins)
+    add_pins(manifest_path(project, "mariadb"), "mariadb", pins)
     site.mariadb({"10.11.9": "2024-08-09", "11.4.3": "2024-08-08"})
     path = next(path for path in site.routes if path.endswith("10.11.9-linux-systemd-x86_64.tar.gz"))
     site.routes[path].body += b"\0" * 512  # somebody made the archive again, and its checksum too
@@ -95,17 +87,25 @@ def test_other_bytes_than_the_pinned_ones_abort_with_both_values(
         elsewhere.fetch("mariadb", "10.11.9")
     assert caught.value.exit_code == 2
     assert str(pins[0].sha256) in str(caught.value)
-    assert caught.value.found in str(caught.value) and caught.value.found != pins[0].sha256
+    assert caught.value.actual in str(caught.value) and caught.value.actual != pins[0].sha256
     assert not list((tmp_path / "another" / "cache").glob("prefixes/*"))
     assert verify(catalogue, "mariadb", "10.11.9") == []
     [problem] = verify(catalogue, "mariadb", "10.11.9", again=True)
-    assert caught.value.found in problem
+    assert caught.value.actual in problem
 
 
 def test_withdrawn_and_not_runnable_are_refused_with_the_reason(catalogue: Catalogue, project: Path) -> None:
     catalogue.discover("mariadb")
-    commit_pins(project, "mariadb", pins_for(catalogue, "mariadb", ["10.11.5"], withdrawn="loses rows"))
-    commit_pins(project, "mariadb", pins_for(catalogue, "mariadb", ["11.4.3"], not_runnable="needs a newer kernel"))
+    add_pins(
+        manifest_path(project, "mariadb"),
+        "mariadb",
+        pins_for(catalogue, "mariadb", ["10.11.5"], withdrawn="loses rows"),
+    )
+    add_pins(
+        manifest_path(project, "mariadb"),
+        "mariadb",
+        pins_for(catalogue, "mariadb", ["11.4.3"], not_runnable="needs a newer kernel"),
+    )
     assert states(catalogue) == {"10.11.5": "withdrawn", "10.11.9": "new", "11.4.3": "not_runnable"}
     with pytest.raises(NotRunnable, match="withdrawn: loses rows"):
         catalogue.fetch("mariadb", "10.11.5")
@@ -124,7 +124,7 @@ def test_an_unknown_release_names_its_neighbours(catalogue: Catalogue) -> None:
 def test_a_release_that_is_gone_from_its_source_is_marked(
     catalogue: Catalogue, project: Path, site: Site, tmp_path: Path
 ) -> None:
-    commit_pins(project, "mariadb", pins_for(catalogue, "mariadb", ["10.11.5"]))
+    add_pins(manifest_path(project, "mariadb"), "mariadb", pins_for(catalogue, "mariadb", ["10.11.5"]))
     site.mariadb({"10.11.9": "2024-08-08"})
     other = Catalogue(project, tmp_path / "another")
     other.discover("mariadb")

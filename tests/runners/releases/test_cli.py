@@ -11,7 +11,8 @@ from click.testing import Result as ClickResult
 from typer.testing import CliRunner
 
 from pointdrop.cli.main import app
-from runners.releases import DigestMismatch, NotRunnable, UnknownRelease
+from runners.errors import DigestMismatch, NotRunnable
+from runners.releases import UnknownRelease
 from tests.runners.releases.vendorsite import Site
 
 
@@ -33,8 +34,8 @@ def rows(result: ClickResult) -> Any:
 
 def test_the_way_of_a_release_from_new_to_pinned_for_everybody(run: Any, project: Path) -> None:
     assert rows(run("list", "--format", "json")) == []
-    found = run("discover")
-    assert "# new, not pinned: mariadb 10.11.9 (tarball 10.11.9)" in found.stdout
+    discovered = run("discover")
+    assert "# new, not pinned: mariadb 10.11.9 (tarball 10.11.9)" in discovered.stdout
     [fetched] = rows(run("fetch", "mariadb", "10.11.9", "--format", "json"))
     assert set(fetched) == {
         "dbms", "version", "line", "source", "digest", "prefix", "loader", "files", "parts",
@@ -66,8 +67,8 @@ def test_discover_can_pin_what_is_new_and_writes_a_patch_that_can_be_appended(
     assert [(row["version"], row["state"]) for row in listed] == [
         ("10.11.5", "pinned"), ("10.11.9", "pinned"), ("11.4.3", "pinned"),
     ]  # fmt: skip
-    found = json.loads(run("discover", "--format", "json").stdout)
-    assert found == {"new": [], "pins": {"mariadb": []}}
+    discovered = json.loads(run("discover", "--format", "json").stdout)
+    assert discovered == {"new": [], "pins": {"mariadb": []}}
 
 
 def test_a_source_that_does_not_answer_makes_it_incomplete(run: Any, site: Site) -> None:

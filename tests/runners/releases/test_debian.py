@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.releases import SourceUnavailable, UnsafeArchive
+from runners.errors import SourceUnavailable, UnsafeArchive
 from runners.releases.debian import _unpack_package, mirror_lines
 
 #: Address, suite, component and origin, as `apt-get indextargets` has them.

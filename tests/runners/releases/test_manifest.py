@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from history.errors import BadSettings
+from history.settings import read_model
 from history.versions import line_of, version_key
-from runners.releases import InvalidManifest, Pin
-from runners.releases.manifest import add_pins, load_manifest, manifest_path, patch_text
+from runners.releases import Pin
+from runners.releases.manifest import Manifest, add_pins, manifest_path, patch_text
 from runners.releases.sources import read_versions
 
 SOURCE = '[[source]]\nname = "maven"\nkind = "maven"\ngroup = "g"\nartifact = "a"\nversions = ["(?P<version>.+)"]\n'
@@ -20,7 +22,7 @@ PIN = Pin(version="17.2", line="17", source="maven", locator="17.2.0", sha256="a
 
 @pytest.mark.parametrize("dbms", ["postgres", "mysql", "mariadb", "myrocks"])
 def test_committed_manifests_are_whole(configs: Path, dbms: str) -> None:
-    manifest = load_manifest(manifest_path(configs, dbms))
+    manifest = read_model(manifest_path(configs, dbms), Manifest)
     assert manifest.source
     assert list(manifest.release) == sorted(manifest.release, key=lambda pin: version_key(dbms, pin.version))
     for pin in manifest.release:
@@ -29,7 +31,7 @@ def test_committed_manifests_are_whole(configs: Path, dbms: str) -> None:
 
 
 def test_postgres_is_pinned_from_9_6_to_18(configs: Path) -> None:
-    pins = load_manifest(manifest_path(configs, "postgres")).release
+    pins = read_model(manifest_path(configs, "postgres"), Manifest).release
     lines = {pin.line for pin in pins}
     assert {"9.6", *map(str, range(10, 19))} <= lines
     assert len(pins) > 100
@@ -57,9 +59,9 @@ def test_postgres_is_pinned_from_9_6_to_18(configs: Path) -> None:
 )
 def test_a_bad_manifest_names_the_file_and_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "releases.toml").write_text(text)
-    with pytest.raises(InvalidManifest, match=r"releases\.toml") as caught:
-        load_manifest(tmp_path / "releases.toml")
-    with pytest.raises(InvalidManifest, match=says):
+    with pytest.raises(BadSettings, match=r"releases\.toml") as caught:
+        read_model(tmp_path / "releases.toml", Manifest)
+    with pytest.raises(BadSettings, match=says):
         raise caught.value
 
 
@@ -70,12 +72,12 @@ def test_additions_keep_comments_order_and_other_pins(tmp_path: Path) -> None:
     older = PIN.model_copy(update={"version": "9.6.24", "line": "9.6", "sha256": "ef" * 32})
     add_pins(path, "postgres", [newer, older])
     assert path.read_text().startswith("# why\n")
-    assert [pin.version for pin in load_manifest(path).release] == ["9.6.24", "17.2", "17.10"]
+    assert [pin.version for pin in read_model(path, Manifest).release] == ["9.6.24", "17.2", "17.10"]
     add_pins(path, "postgres", [PIN.model_copy(update={"withdrawn": 'says "no"'})])
-    assert load_manifest(path).release[1].withdrawn == 'says "no"'
-    with pytest.raises(InvalidManifest):
+    assert read_model(path, Manifest).release[1].withdrawn == 'says "no"'
+    with pytest.raises(BadSettings):
         add_pins(path, "postgres", [PIN.model_copy(update={"source": "elsewhere"})])
-    assert len(load_manifest(path).release) == 3, "a manifest that would be bad is not written"
+    assert len(read_model(path, Manifest).release) == 3, "a manifest that would be bad is not written"
 
 
 @given(st.text(min_size=1, max_size=60), st.text(max_size=200), st.dates(min_value=date(1995, 1, 1)))
@@ -89,7 +91,7 @@ def test_a_patch_reads_back_as_it_was(version: str, reason: str, day: date) -> N
 
 def test_the_newest_rebuild_of_a_release_is_the_one_that_counts() -> None:
     patterns = [r"(?P<version>9\.\d+\.\d+)(?:-(?P<revision>\d+))?", r"(?P<version>\d\d\.\d+)\.(?P<revision>.+)"]
-    found = read_versions(patterns, ["10.5.0", "10.5.0-1", "11.22.1", "11.22.0", "9.6.24", "9.6.24-2", "latest"])
-    assert {offer.version: offer.locator for offer in found} == {
+    offers = read_versions(patterns, ["10.5.0", "10.5.0-1", "11.22.1", "11.22.0", "9.6.24", "9.6.24-2", "latest"])
+    assert {offer.version: offer.locator for offer in offers} == {
         "10.5": "10.5.0-1", "11.22": "11.22.1", "9.6.24": "9.6.24-2",
     }  # fmt: skip

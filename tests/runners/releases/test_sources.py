@@ -30,8 +30,8 @@ def version_of(installed: Installed, program: str) -> str:
 def offered(catalogue: Catalogue, dbms: str, source: str) -> list[str]:
     """Versions of one source, oldest first; asks it."""
     catalogue.discover(dbms, source)
-    found = [one.release for one in catalogue.list(dbms) if one.state in ("new", "pinned")]
-    return [release.version for release in found if release.build == source]
+    releases = [state.release for state in catalogue.list(dbms) if state.state in ("new", "pinned")]
+    return [release.version for release in releases if release.build == source]
 
 
 def test_maven_offers_a_hundred_postgres_releases_in_order(catalogue: Catalogue) -> None:
@@ -99,7 +99,7 @@ def test_another_build_of_a_release_takes_the_place_of_one_that_is_gone(configs:
             version=gone, source="debian-bookworm", locator=f"1:{gone}-0+deb12u0", sha256="0" * 64, verified="long ago"
         )
         catalogue.pin("myrocks", [pin])
-    states = {one.release.version: one.state for one in catalogue.list("myrocks")}
+    states = {state.release.version: state.state for state in catalogue.list("myrocks")}
     assert (states[version], states["10.11.1"]) == ("new", "gone")
     assert catalogue.pin_of("myrocks", version) is None
     with pytest.raises(UnknownRelease, match=r"was pinned, but debian-bookworm has 1:10\.11\.1-0\+deb12u0 no longer"):

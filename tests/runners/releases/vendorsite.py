@@ -120,7 +120,7 @@ class Site:
         name = f"postgresql-{version}.tar.bz2"
         self.routes["/pub/source/"] = Answer(f'<a href="../">../</a><a href="v{version}/">v{version}/</a>'.encode())
         names = [name, *([f"{name}.sha256"] if checksum is not None else [])]
-        listing = "".join(f'<a href="{one}">{one}</a>' for one in names)
+        listing = "".join(f'<a href="{name}">{name}</a>' for name in names)
         self.routes[f"/pub/source/v{version}/"] = Answer(listing.encode())
         digest = hashlib.sha256(body).hexdigest() if checksum == "right" else checksum
         self.routes[f"/pub/source/v{version}/{name}.sha256"] = Answer(f"{digest}  {name}\n".encode())

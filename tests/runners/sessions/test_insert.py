@@ -78,10 +78,10 @@ def measured(
 
 
 def by_step(block: Block) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    values: dict[str, dict[str, float]] = {}
     for row in block.measurements:
-        found.setdefault(row.test, {})[row.metric] = row.value
-    return found
+        values.setdefault(row.test, {})[row.metric] = row.value
+    return values
 
 
 def check(block: Block, tables: list[list[int]], clients: int) -> None:
@@ -94,9 +94,9 @@ def check(block: Block, tables: list[list[int]], clients: int) -> None:
     assert values["l.x"]["indexed rows/s"] > 0
     for step in STEPS[4:]:
         assert values[step]["target_ips"] == int(step[2:]) * clients
-        kept = values[step]["ips"] >= 0.95 * values[step]["target_ips"]
-        assert ("qps" in values[step]) == kept
-        assert kept or any(step in warning for warning in block.warnings)
+        sla_met = values[step]["ips"] >= 0.95 * values[step]["target_ips"]
+        assert ("qps" in values[step]) == sla_met
+        assert sla_met or any(step in warning for warning in block.warnings)
     for metrics in values.values():
         assert {"maxop", "dbgb", "rss", "cpups", "csps"} <= metrics.keys()
     assert {"cpupq", "clientpq", "rpq", "wkbpi"} <= values["l.i0"].keys()

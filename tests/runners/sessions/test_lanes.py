@@ -8,7 +8,7 @@ import pytest
 
 from runners.sessions.lanes import rate_of
 from runners.settings import Scale, Test, load_benchmark
-from runners.sysbench import parse_report
+from runners.sysbench.output import parse_report
 
 CATALOGUE = load_benchmark("sysbench", Path(__file__).parents[3] / "configs")
 SCALE = Scale(tables=1, rows=50_000_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.meters import Noise
+from runners.meters.costs import Noise
 from runners.sessions.block import judge
 from runners.sessions.lanes import TestResult
 from runners.settings import Server

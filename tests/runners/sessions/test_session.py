@@ -14,8 +14,9 @@ from history.model import Block, Fingerprint, Run, Session
 from runners.engines import EngineError
 from runners.errors import HostBusy, HostChanged, OutOfSpace
 from runners.releases import Catalogue
-from runners.sessions import BlockStarted, Event, Outcome, SessionPlan, TestDone, run_session
-from runners.sessions.data import check_space
+from runners.sessions import Event, Outcome, SessionPlan, run_session
+from runners.sessions.events import BlockStarted, TestDone
+from runners.sessions.prepared_data import check_space
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 MakePlan = Callable[..., SessionPlan]
@@ -23,7 +24,7 @@ MakePlan = Callable[..., SessionPlan]
 pytestmark = pytest.mark.e2e
 
 
-class Kept:
+class BlockSink:
     """A sink that keeps rows, and dies when told to."""
 
     def __init__(self, dies_after: int | None = None) -> None:
@@ -47,7 +48,7 @@ class Kept:
 def run(catalogue: Catalogue, state: Path, tmp_path: Path) -> Iterator[Callable[..., Outcome]]:
     """`run(plan, sink, **more)`; afterwards no server of this test may be there."""
 
-    def go(plan: SessionPlan, sink: Kept, **more: object) -> Outcome:
+    def go(plan: SessionPlan, sink: BlockSink, **more: object) -> Outcome:
         lock = tmp_path / "lock"
         return run_session(plan, catalogue, sink, configs=CONFIGS, state=state, host_lock=lock, **more)  # type: ignore[arg-type] # checked where they are given
 
@@ -59,20 +60,20 @@ def run(catalogue: Catalogue, state: Path, tmp_path: Path) -> Iterator[Callable[
 
 @pytest.mark.slow
 def test_counts_of_the_same_release_agree(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
-    kept = Kept()
-    outcome = run(make_plan(lane="instructions", releases=("17.5",), control="17.5", blocks=2), kept)
+    sink = BlockSink()
+    outcome = run(make_plan(lane="instructions", releases=("17.5",), control="17.5", blocks=2), sink)
     assert (outcome.done, outcome.complete) == (2, True)
     for test in ("update-index.range100", "point-query.range100"):
-        first, second = kept.values(test, "insn/o")
+        first, second = sink.values(test, "insn/o")
         assert first == pytest.approx(second, rel=0.005), test
         assert 20_000 < first < 500_000
-    block = kept.blocks[0]
+    block = sink.blocks[0]
     functions = block.functions["point-query.range100"]
     assert "PostgresMain" in {cost.function for cost in functions}
     assert [cost.insn_per_op for cost in functions] == sorted((c.insn_per_op for c in functions), reverse=True)
     (plan,) = block.plans["point-query.range100"]
     assert "Index Scan" in plan.text
-    _, row, _ = kept.rows[0]
+    _, row, _ = sink.rows[0]
     assert row.lane == "instructions"
     assert "fsync = 'off'" in row.options, "the overlay of the lane is in the option file that is kept"
 
@@ -81,48 +82,48 @@ def test_counts_of_the_same_release_agree(run: Callable[..., Outcome], make_plan
 def test_a_server_with_threads_is_counted_by_the_sessions_thread(
     run: Callable[..., Outcome], make_plan: MakePlan
 ) -> None:
-    kept = Kept()
+    sink = BlockSink()
     tests = ("update-index.range100", "point-query.range100", "insert.range100")
     outcome = run(
         make_plan(lane="instructions", dbms="mariadb", releases=("11.4.5",), control="11.4.5", tests=tests, blocks=2),
-        kept,
+        sink,
     )
     assert outcome.complete, outcome.warnings
     for test in tests:
-        first, second = kept.values(test, "insn/o")
+        first, second = sink.values(test, "insn/o")
         assert first == pytest.approx(second, rel=0.02), test
-        functions = {cost.function.partition("(")[0] for cost in kept.blocks[0].functions[test]}
+        functions = {cost.function.partition("(")[0] for cost in sink.blocks[0].functions[test]}
         assert "rec_get_offsets_func" in functions, "names of functions are there"
         assert not {name for name in functions if "purge" in name}, "background threads are not counted"
-    (plan,) = kept.blocks[0].plans["point-query.range100"]
+    (plan,) = sink.blocks[0].plans["point-query.range100"]
     assert "PRIMARY" in plan.text
 
 
 @pytest.mark.slow
 def test_a_killed_session_goes_on_where_it_was(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
     plan = make_plan(blocks=1)
-    first = Kept(dies_after=1)
+    first = BlockSink(dies_after=1)
     with pytest.raises(KeyboardInterrupt):
         run(plan, first)
-    second = Kept()
+    second = BlockSink()
     finished = {block.id for block in first.blocks}
     outcome = run(plan, second, finished=finished, session=first.rows[0][0])
     assert outcome.already_done == 1
     assert {block.id for block in second.blocks} == {block.id for block in plan.blocks} - finished
     assert second.rows[0][0] == first.rows[0][0], "the session's row is the stored one"
-    for kept in (first, second):
-        (qps,) = kept.values("point-query.range100", "qps")
-        (cpu,) = kept.values("point-query.range100", "cpu_us/o")
+    for sink in (first, second):
+        (qps,) = sink.values("point-query.range100", "qps")
+        (cpu,) = sink.values("point-query.range100", "cpu_us/o")
         assert qps > 100
         assert 1 < cpu < 10_000
-        assert kept.values("point-query.range100", "dbgb")[0] > 0
-        assert len(kept.blocks[0].samples["point-query.range100"]["qps"]) >= 1
-        assert sum(kept.blocks[0].samples["point-query.range100"]["histogram_count"]) > 100
+        assert sink.values("point-query.range100", "dbgb")[0] > 0
+        assert len(sink.blocks[0].samples["point-query.range100"]["qps"]) >= 1
+        assert sum(sink.blocks[0].samples["point-query.range100"]["histogram_count"]) > 100
     session = first.rows[0][0]
     facts = session.fingerprint.facts
     other = session.model_copy(update={"fingerprint": Fingerprint(facts=facts | {"kernel": "2.4"})})
     with pytest.raises(HostChanged, match=r"machine changed \(kernel: 2\.4 -> .*\); give it up"):
-        run(plan, Kept(), finished=finished, session=other)
+        run(plan, BlockSink(), finished=finished, session=other)
     assert {"cpu_model", "kernel", "sysbench", "workload"} <= facts.keys()
 
 
@@ -130,22 +131,25 @@ def test_a_killed_session_goes_on_where_it_was(run: Callable[..., Outcome], make
 def test_ctrl_c_in_the_middle_of_a_test_leaves_no_server(
     run: Callable[..., Outcome], make_plan: MakePlan, lane: str
 ) -> None:
-    kept = Kept()
+    sink = BlockSink()
 
     def interrupt(event: Event) -> None:
         if isinstance(event, TestDone):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(make_plan(lane=lane), kept, on_event=interrupt)
-    assert kept.blocks == []
+        run(make_plan(lane=lane), sink, on_event=interrupt)
+    assert sink.blocks == []
 
 
 def test_no_block_begins_that_cannot_end_in_time(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
     started: list[Event] = []
-    outcome = run(
-        make_plan(), Kept(), budget_s=0.5, on_event=lambda e: started.append(e) if isinstance(e, BlockStarted) else None
-    )
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, BlockStarted):
+            started.append(event)
+
+    outcome = run(make_plan(), BlockSink(), budget_s=0.5, on_event=on_event)
     assert not started
     assert "time is up with 2 blocks left" in outcome.stopped
     assert not outcome.complete
@@ -153,7 +157,7 @@ def test_no_block_begins_that_cannot_end_in_time(run: Callable[..., Outcome], ma
 
 def test_a_config_the_release_cannot_run_is_skipped_and_said(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
     plan = make_plan(releases=("14.9",), control="14.9", configs=("sync0_compLZ4_fpi1",))
-    outcome = run(plan, Kept())
+    outcome = run(plan, BlockSink())
     assert list(outcome.skipped) == ["s/14.9/sync0_compLZ4_fpi1/sysbench/time"]
     assert "lz4" in next(iter(outcome.skipped.values()))
     assert not outcome.complete
@@ -172,7 +176,7 @@ def test_two_sessions_never_measure_at_once(run: Callable[..., Outcome], make_pl
     held.wait(60)
     try:
         with pytest.raises(HostBusy, match="another session measures on this host"):
-            run(make_plan(), Kept())
+            run(make_plan(), BlockSink())
     finally:
         release.set()
         other.join()
@@ -188,9 +192,9 @@ def test_a_server_that_fails_gives_a_failed_block_and_the_session_goes_on(
             raise EngineError("the vacuum failed")
 
     monkeypatch.setattr(Postgres, "settle", fail)
-    kept = Kept()
-    outcome = run(make_plan(tests=("scan.range100",)), kept)
-    by_version = {row.release.version: block for _, row, block in kept.rows}
+    sink = BlockSink()
+    outcome = run(make_plan(tests=("scan.range100",)), sink)
+    by_version = {row.release.version: block for _, row, block in sink.rows}
     assert by_version["17.5"].status == "failed"
     assert "the vacuum failed" in by_version["17.5"].reason
     assert by_version["17.5"].measurements == ()

@@ -9,16 +9,9 @@ import pytest
 
 from history.errors import BadSettings
 from history.metrics import load_metrics
-from runners.settings import (
-    Benchmark,
-    adapted,
-    load_benchmark,
-    load_plan,
-    load_profile,
-    load_server,
-    read_toml,
-    settled_parts,
-)
+from history.settings import read_toml
+from runners.settings import Benchmark, adapted, load_benchmark, load_plan, load_profile, load_server
+from runners.settings.benchmarks import settled_parts
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 SERVERS = sorted(path.stem for path in (CONFIGS / "servers").glob("*.toml"))

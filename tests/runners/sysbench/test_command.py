@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runners.engines import Connection
 from runners.settings import Scale, load_benchmark
-from runners.sysbench import count_command, prepare_command, run_command
+from runners.sysbench.commands import count_command, prepare_command, run_command
 from runners.sysbench.scripts import SCRIPTS, scripts_digest
 
 CATALOGUE = load_benchmark("sysbench", Path(__file__).parents[3] / "configs")
@@ -47,9 +47,9 @@ def test_tables_load_in_parallel_but_never_with_idle_threads() -> None:
 
 
 def test_every_option_of_the_catalogue_is_one_of_the_scripts() -> None:
-    known = set(re.findall(r"^   (\w+) = \{ \"", (SCRIPTS / "pointdrop.lua").read_text(), re.MULTILINE))
-    assert "range_size" in known
-    assert {option for test in CATALOGUE.tests for option in test.options} <= known
+    options = set(re.findall(r"^   (\w+) = \{ \"", (SCRIPTS / "pointdrop.lua").read_text(), re.MULTILINE))
+    assert "range_size" in options
+    assert {option for test in CATALOGUE.tests for option in test.options} <= options
 
 
 def test_the_scripts_digest_is_stable() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runners.sysbench import run_sysbench
+from runners.sysbench.driver import run_sysbench
 
 SCRIPT = Path(__file__).parent / "scripts" / "draw_ids.lua"
 #: Exponent of the script's Zipfian ids, and draws enough to tell it from 0.75 and 0.85.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runners.canary.judging import Times
+from runners.canary.verdicts import Times
 
 REPEATS = 5
 HASH_ROUNDS = 200_000

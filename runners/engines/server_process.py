@@ -18,11 +18,11 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, retry_if_res
 
 from runners.bounds import LEAST_FREE_BYTES, DiskWatch
 from runners.engines.account import Account
-from runners.engines.errors import ServerDied, ServerTimeout
 from runners.engines.leftovers import kill_server
-from runners.engines.records import MARKER, ProcessId, ServerRecord, mapped_shared_files
-from runners.engines.sandbox import SANDBOX
+from runners.engines.server_records import MARKER, ProcessId, ServerRecord, mapped_shared_files
+from runners.errors import ServerDied, ServerTimeout
 from runners.host import shared_tmp
+from runners.sandbox import BUBBLEWRAP
 
 POLL_S = 0.02
 #: Lines of the server's log that an error shows.
@@ -35,7 +35,7 @@ class NotReady(Exception):
     """The server runs but does not answer yet."""
 
 
-class Server:
+class ServerProcess:
     """A server in `directory`, run as `account`, recorded below `state`."""
 
     def __init__(self, name: str, directory: Path, account: Account, state: Path, death_signal: str) -> None:
@@ -53,7 +53,7 @@ class Server:
         """Puts a sandbox around a command line, where one is wanted."""
         self.scope: Sequence[str] = ()
         """Stands before a command line whose memory is bounded."""
-        self.spares_the_disk = False
+        self.watches_disk = False
         """Whether it is killed when it leaves too little of its disk."""
         self._watch: DiskWatch | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -65,11 +65,10 @@ class Server:
         """
         self.record.write(self.state)
         watch = self._disk_watch()
-        command = [*self.scope, *self.account.command(self.confine(argv), self.death_signal)]
         try:
             watch.start()
             done = subprocess.run(
-                command,
+                self._command(argv),
                 cwd=self.directory,
                 env=self._environment(environment),
                 input=text_in.encode(errors="surrogateescape"),  # what is no UTF-8 comes out as it was read
@@ -85,7 +84,7 @@ class Server:
             watch.stop()
         output = done.stdout.decode(errors="replace")
         if done.returncode:
-            why = ", ".join(filter(None, (str(done.returncode), watch.said)))
+            why = ", ".join(filter(None, (str(done.returncode), watch.message)))
             raise ServerDied(f"{self.name}: {Path(argv[0]).name} failed ({why}):\n{_tail(output)}")
         return output
 
@@ -99,7 +98,7 @@ class Server:
         self.record.write(self.state)
         with self.account.create(self.log) as log:
             self._process = subprocess.Popen(
-                [*self.scope, *self.account.command(self.confine(argv), self.death_signal)],
+                self._command(argv),
                 cwd=self.directory,
                 env=self._environment(environment),
                 stdin=subprocess.DEVNULL,
@@ -149,7 +148,7 @@ class Server:
         if outermost is None:
             raise ServerDied(f"{self.name} does not run; the end of its log:\n{self.log_tail()}")
         process = psutil.Process(outermost.pid)
-        while process.name() == SANDBOX and (inner := process.children()):
+        while process.name() == BUBBLEWRAP and (inner := process.children()):
             process = inner[0]
         return process.pid
 
@@ -207,16 +206,19 @@ class Server:
     def log_tail(self) -> str:
         """The last lines the server logged, and what the watch of its disk has to say."""
         try:
-            with open(self.log, "rb", opener=no_link) as file:
+            with open(self.log, "rb", opener=open_no_follow) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - LOG_TAIL_BYTES))
                 logged = file.read(LOG_TAIL_BYTES).decode(errors="replace")
         except OSError:
             logged = ""
-        said = f"\nits disk: {self._watch.said}" if self._watch and self._watch.said else ""
+        said = f"\nits disk: {self._watch.message}" if self._watch and self._watch.message else ""
         return f"{_tail(logged)}{said}"
 
+    def _command(self, argv: Sequence[str]) -> list[str]:
+        return [*self.scope, *self.account.command(self.confine(argv), self.death_signal)]
+
     def _disk_watch(self) -> DiskWatch:
-        least = LEAST_FREE_BYTES if self.spares_the_disk else 0
+        least = LEAST_FREE_BYTES if self.watches_disk else 0
         return DiskWatch(self.directory, least, lambda: kill_server(self.record))
 
     def _running(self) -> subprocess.Popen[bytes] | None:
@@ -250,6 +252,6 @@ def _tail(text: str) -> str:
     return "\n".join(text.splitlines()[-LOG_TAIL_LINES:]) or "(nothing was logged)"
 
 
-def no_link(path: str, flags: int) -> int:
+def open_no_follow(path: str, flags: int) -> int:
     """Opens a file, but not what a server put there to be shown a file that it may not read."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

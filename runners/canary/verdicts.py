@@ -33,7 +33,7 @@ class Times(NamedTuple):
     sync_ms: float
 
 
-class Bound(NamedTuple):
+class Tolerance(NamedTuple):
     """How a part may differ from the usual, however steady it was: shares of the usual time."""
 
     title: str
@@ -43,10 +43,10 @@ class Bound(NamedTuple):
 
 #: A clock that is fixed does not change by a twentieth; faster is as suspicious as slower (turbo came on). A drive that
 #: takes twice as long to write a page safely wears out or lost its cache; one that is faster may lie.
-BOUNDS = {
-    "cpu_ms": Bound("CPU", 0.05, 0.05),
-    "memory_ms": Bound("memory", 0.10, 0.10),
-    "sync_ms": Bound("flush to disk", 1.00, 0.60),
+TOLERANCES = {
+    "cpu_ms": Tolerance("CPU", 0.05, 0.05),
+    "memory_ms": Tolerance("memory", 0.10, 0.10),
+    "sync_ms": Tolerance("flush to disk", 1.00, 0.60),
 }
 
 
@@ -61,14 +61,14 @@ def differences(now: Times, before: Sequence[Times]) -> tuple[str, ...]:
     """A sentence for each part that took another time than it usually does; none while too little is known."""
     if len(before) < FEWEST_READINGS:
         return ()
-    found = []
-    for name, bound in BOUNDS.items():
-        values = [getattr(one, name) for one in before[-MOST_READINGS:]]
+    sentences = []
+    for name, bound in TOLERANCES.items():
+        values = [getattr(times, name) for times in before[-MOST_READINGS:]]
         usual = statistics.median(values)
         spread = MAD * statistics.median(abs(value - usual) for value in values)
         value = getattr(now, name)
         if value > usual + max(bound.slower * usual, SIGMAS * spread) or value < usual - max(
             bound.faster * usual, SIGMAS * spread
         ):
-            found.append(f"{bound.title}: {value:.1f} ms, usually {usual:.1f} ({100 * (value / usual - 1):+.0f} %)")
-    return tuple(found)
+            sentences.append(f"{bound.title}: {value:.1f} ms, usually {usual:.1f} ({100 * (value / usual - 1):+.0f} %)")
+    return tuple(sentences)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.releases import SourceUnavailable
-from runners.releases.forks import merge_base
+from runners.errors import SourceUnavailable
+from runners.releases.git import merge_base
 
 
 class Repository:

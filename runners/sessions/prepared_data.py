@@ -13,14 +13,18 @@ from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
+from pydantic import TypeAdapter
 
 from history.model import StatementPlan
 from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
 from runners.settings import Scale, Test
-from runners.sysbench import age_command, explain_command, parse_plans, prepare_command, run_sysbench, scripts_digest
-from runners.sysbench import command as sysbench_command
+from runners.sysbench import commands
+from runners.sysbench.commands import age_command, explain_command, prepare_command
+from runners.sysbench.driver import run_sysbench
+from runners.sysbench.output import parse_plans
+from runners.sysbench.scripts import scripts_digest
 
 #: Rows a second that even a slow disk loads; past that the load is stuck.
 SLOWEST_LOAD_ROWS_PER_S = 2_000.0
@@ -34,20 +38,23 @@ PREPARED_SHARE = 0.25
 #: Written last: a folder without it holds no prepared data.
 RECORD = "prepared.json"
 
+Plans = dict[str, tuple[StatementPlan, ...]]
+_PLANS = TypeAdapter(Plans)
+
 
 @dataclass(frozen=True)
 class Prepared:
     """A data directory to copy, and what was asked of it while it was made."""
 
     path: Path
-    plans: dict[str, tuple[StatementPlan, ...]]
+    plans: Plans
     """By test, with the data as loaded."""
     seconds: float
     reused: bool
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DataRecipe:
     """What the data is made of."""
 
     scale: Scale | None
@@ -60,15 +67,15 @@ class Recipe:
 def code_digest(engine: type[Engine]) -> str:
     """First 16 hex digits of the sha256 over the code that prepares: the scripts, this module, the command lines, and
     the engine's classes. Data made by older code is not what this code would make, so it is not used."""
-    paths = {Path(__file__), Path(inspect.getfile(sysbench_command))}
-    paths |= {Path(inspect.getfile(one)) for one in engine.__mro__ if issubclass(one, Engine)}
+    paths = {Path(__file__), Path(inspect.getfile(commands))}
+    paths |= {Path(inspect.getfile(base)) for base in engine.__mro__ if issubclass(base, Engine)}
     digest = hashlib.sha256(scripts_digest().encode())
     for path in sorted(paths):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def prepared_key(engine: Engine, recipe: Recipe) -> str:
+def prepared_key(engine: Engine, recipe: DataRecipe) -> str:
     """Name of the data: everything it depends on, as a digest."""
     release, scale = engine.installed.release, recipe.scale
     parts = (
@@ -90,7 +97,7 @@ def check_space(folder: Path, needed: int) -> None:
         )
 
 
-def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Path, *, needed: int) -> Prepared:
+def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder: Path, *, needed: int) -> Prepared:
     """The prepared data for the stopped `engine` below `folder`, made now unless it is there.
 
     Loading is safe with several processes at once, and what a killed one left half done is not used.
@@ -101,7 +108,7 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
     with FileLock(f"{target}.lock"):
         record = target / RECORD
         if record.is_file():
-            plans = {name: tuple(StatementPlan(**plan) for plan in rows) for name, rows in _read(record).items()}
+            plans = _PLANS.validate_json(record.read_bytes())
             if recipe.scale is None or all(test.name in plans for test in tests):
                 os.utime(target)
                 return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
@@ -114,16 +121,13 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
         if warnings := engine.stop():
             raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
-        rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
         temporary = target / f"{RECORD}.new"
-        temporary.write_text(json.dumps(rows))
+        temporary.write_text(_PLANS.dump_json(plans).decode())
         temporary.replace(record)
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
 
 
-def _load(
-    engine: Engine, recipe: Recipe, scale: Scale, tests: tuple[Test, ...]
-) -> dict[str, tuple[StatementPlan, ...]]:
+def _load(engine: Engine, recipe: DataRecipe, scale: Scale, tests: tuple[Test, ...]) -> Plans:
     """Fill the running server's tables, age them, and settle; the plans of the tests on what is there now."""
     as_account = engine.account.command
     deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
@@ -132,9 +136,9 @@ def _load(
         deadline = LOAD_DEADLINE_S + recipe.age_updates / SLOWEST_UPDATES_PER_S
         command = age_command(engine.connection, scale, updates=recipe.age_updates, seed=recipe.seed)
         # Purge beside the updates would merge pages that they split again, as wall time has it: other data every time.
-        with engine.old_versions_kept():
+        with engine.purge_paused():
             run_sysbench(as_account(command), deadline_s=deadline)
-        engine.leave_nothing_undone()
+        engine.drain_background_work()
     engine.settle()
     return {test.name: explain(engine, test, scale) for test in tests}
 
@@ -150,10 +154,10 @@ def prune(folder: Path) -> None:
     if not folder.is_dir():
         return
     bound = PREPARED_SHARE * shutil.disk_usage(folder).total
-    kept = 0
+    total = 0
     for path in sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda p: -p.stat().st_mtime):
-        kept += directory_bytes(path)
-        if kept > bound:
+        total += directory_bytes(path)
+        if total > bound:
             _remove(path)
 
 
@@ -161,8 +165,3 @@ def _remove(target: Path) -> None:
     """Its record first: what a kill leaves of the rest must not be taken for prepared data."""
     (target / RECORD).unlink(missing_ok=True)
     shutil.rmtree(target, ignore_errors=True)
-
-
-def _read(path: Path) -> dict[str, list[dict[str, str]]]:
-    contents: dict[str, list[dict[str, str]]] = json.loads(path.read_text())
-    return contents

@@ -15,18 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.canary import Canary
+from runners.meters.perf import INSTRUCTIONS, supported_events
 
 STEAL_WINDOW_S = 1.0
 TOOL_TIMEOUT_S = 20
 TOOLS = {
     "sysbench": ("sysbench", "--version"),
     "valgrind": ("valgrind", "--version"),
-    "vgdb": ("vgdb", "--help"),
     "perf": ("perf", "--version"),
     "bwrap": ("bwrap", "--version"),
-    "mvn": ("mvn", "--version"),
-    "setpriv": ("setpriv", "--version"),
-    "apt-get": ("apt-get", "--version"),
 }
 
 
@@ -50,18 +47,17 @@ class Facts:
     memory_total: int | None = None
     memory_available: int | None = None
     swap_total: int | None = None
-    swappiness: int | None = None
     disk_free: int | None = None
     filesystem: str | None = None
     perf_paranoid: int | None = None
-    perf_counters: bool | None = None
+    perf_counters: bool = False
+    """Whether `perf stat` counts instructions."""
     ptrace_scope: int | None = None
     userns: bool | None = None
     """Whether plain accounts may make user namespaces."""
     clocksource: str | None = None
     clock_synchronised: bool | None = None
     virtual: str | None = None
-    cgroup: int | None = None
     root: bool = False
     unprivileged_user: str | None = None
     quarantine: str | None = None
@@ -89,8 +85,8 @@ class _Tree:
     def chosen(self, path: str) -> str | None:
         """The word in brackets of `always [madvise] never`."""
         text = self.text(path)
-        found = re.search(r"\[(\w+)\]", text or "")
-        return found.group(1) if found else None
+        bracketed = re.search(r"\[(\w+)\]", text or "")
+        return bracketed.group(1) if bracketed else None
 
     def glob(self, pattern: str) -> list[Path]:
         return sorted(self.root.glob(pattern))
@@ -146,15 +142,6 @@ def _tool_versions() -> dict[str, str | None]:
         lines = (done.stdout or done.stderr).strip().splitlines()
         versions[tool] = lines[0] if lines else "present"
     return versions
-
-
-def _perf_counters() -> bool | None:
-    """Whether `perf stat` counts instructions here; None without perf."""
-    if shutil.which("perf") is None:
-        return None
-    command = ("perf", "stat", "-x,", "-e", "instructions:u", "true")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False)
-    return done.returncode == 0 and bool(re.match(r"\d+,", done.stderr.strip()))
 
 
 def _filesystem(tree: _Tree, path: Path) -> str | None:
@@ -233,19 +220,17 @@ def probe(state: Path, root: Path = Path("/"), window_s: float = STEAL_WINDOW_S)
         memory_total=memory.get("MemTotal"),
         memory_available=memory.get("MemAvailable"),
         swap_total=memory.get("SwapTotal"),
-        swappiness=tree.number("proc/sys/vm/swappiness"),
         disk_free=disk.free,
         filesystem=_filesystem(tree, existing.resolve()),
         perf_paranoid=tree.number("proc/sys/kernel/perf_event_paranoid"),
-        perf_counters=_perf_counters(),
+        perf_counters=INSTRUCTIONS in supported_events(),
         ptrace_scope=tree.number("proc/sys/kernel/yama/ptrace_scope"),
         userns=_userns(tree),
         clocksource=tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         clock_synchronised=_clock_synchronised(),
         virtual=_virtual(tree),
-        cgroup=2 if (root / "sys/fs/cgroup/cgroup.controllers").exists() else 1 if memory else None,
         root=os.geteuid() == 0,
         unprivileged_user=_unprivileged_user(),
-        quarantine=str(found) if (found := Canary(state).quarantine()) else None,
+        quarantine=str(quarantine) if (quarantine := Canary(state).quarantine()) else None,
         tools=_tool_versions(),
     )

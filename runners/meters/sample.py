@@ -1,14 +1,9 @@
-"""One reading of all meters: counters that only grow, and what the kernel's files say of them. Pure.
-
->>> cpu = parse_cpu("cpu  100 0 50 800 50 0 0 10 0 0\\n", ticks_per_s=100)
->>> (cpu.busy_s, cpu.steal_s, cpu.total_s)
-(1.5, 0.1, 10.1)
-"""
+"""One sample of all meters: counters that only grow, and what the kernel's files say of them. Pure."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
 
 #: Unit of /proc/diskstats, whatever the device's own sectors are (kernel documentation, admin-guide/iostats).
 SECTOR_BYTES = 512
@@ -40,7 +35,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Reading:
+class MeterSample:
     """All counters at one moment; what this host does not tell is None."""
 
     at_s: float
@@ -55,19 +50,18 @@ class Reading:
     rss_bytes: int | None
 
 
-def parse_cpu(stat: str, *, ticks_per_s: int) -> Cpu | None:
-    """The first line of /proc/stat; None when it is not there."""
-    found = re.match(r"cpu((?:\s+\d+){8})", stat)
-    if found is None:
-        return None
-    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) / ticks_per_s for field in found[1].split())
-    return Cpu(busy_s=user + nice + system + irq + softirq, idle_s=idle + iowait, steal_s=steal)
+def growth(first: MeterSample, last: MeterSample) -> MeterSample:
+    """What every counter grew by; what one of the two does not tell is None."""
 
+    def difference(before: Any, after: Any) -> Any:
+        if before is None or after is None:
+            return None
+        if not is_dataclass(after):
+            return after - before
+        values = {f.name: difference(getattr(before, f.name), getattr(after, f.name)) for f in fields(after)}
+        return after.__class__(**values)
 
-def parse_context_switches(stat: str) -> int | None:
-    """`ctxt` of /proc/stat."""
-    found = re.search(r"^ctxt (\d+)$", stat, re.MULTILINE)
-    return int(found[1]) if found else None
+    return cast("MeterSample", difference(first, last))
 
 
 def parse_disk(diskstats: str, device: str) -> Disk | None:

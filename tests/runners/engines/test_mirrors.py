@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from history.model import Release
-from runners.engines import Installed, server_account, workplace
+from runners.engines import Installed, server_account
+from runners.engines.mirrors import reachable_release
 
 
 def test_blocks_that_begin_at_once_share_one_mirror(place: Path) -> None:
@@ -23,7 +24,7 @@ def test_blocks_that_begin_at_once_share_one_mirror(place: Path) -> None:
 
     def reach(name: str) -> Path:
         release = Release(dbms="postgres", version="17.2", line="17")
-        return workplace.reachable_release(Installed(release, private / name), account, mirrors).prefix
+        return reachable_release(Installed(release, private / name), account, mirrors).prefix
 
     for turn in range(5):
         old = [f"old-{turn}-{number}" for number in range(20)]

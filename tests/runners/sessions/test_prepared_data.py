@@ -9,40 +9,40 @@ import pytest
 from runners.engines import Engine, EngineError
 from runners.engines.mariadb import MariaDB
 from runners.engines.postgres import Postgres
-from runners.sessions import data
+from runners.sessions import prepared_data
 
-CODE = ("point_select.lua", "data.py", "command.py", "postgres.py", "base.py")
+CODE = ("point_select.lua", "prepared_data.py", "commands.py", "postgres.py", "base.py")
 
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    data.code_digest.cache_clear()
+    prepared_data.code_digest.cache_clear()
 
 
 def test_the_same_code_has_the_same_digest_and_engines_differ() -> None:
-    assert data.code_digest(Postgres) == data.code_digest(Postgres)
-    assert data.code_digest(Postgres) != data.code_digest(MariaDB)
+    assert prepared_data.code_digest(Postgres) == prepared_data.code_digest(Postgres)
+    assert prepared_data.code_digest(Postgres) != prepared_data.code_digest(MariaDB)
 
 
 @pytest.mark.parametrize("name", CODE)
 def test_a_change_of_any_code_that_prepares_is_other_data(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = data.code_digest(Postgres)
-    data.code_digest.cache_clear()
+    before = prepared_data.code_digest(Postgres)
+    prepared_data.code_digest.cache_clear()
     read = Path.read_bytes
 
     def edited(path: Path) -> bytes:
         return read(path) + (b"\n" if path.name == name else b"")
 
     monkeypatch.setattr(Path, "read_bytes", edited)
-    assert data.code_digest(Postgres) != before
+    assert prepared_data.code_digest(Postgres) != before
 
 
 def test_code_of_another_engine_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = data.code_digest(Postgres)
-    data.code_digest.cache_clear()
+    before = prepared_data.code_digest(Postgres)
+    prepared_data.code_digest.cache_clear()
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n" if path.name == "mariadb.py" else b""))
-    assert data.code_digest(Postgres) == before
+    assert prepared_data.code_digest(Postgres) == before
 
 
 def test_what_a_kill_leaves_of_pruned_data_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,10 +55,10 @@ def test_what_a_kill_leaves_of_pruned_data_is_not_used(tmp_path: Path, monkeypat
         (path / "data" / "table").unlink()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(data, "PREPARED_SHARE", 0)
+    monkeypatch.setattr(prepared_data, "PREPARED_SHARE", 0)
     monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        data.prune(tmp_path)
+        prepared_data.prune(tmp_path)
     assert not (target / "prepared.json").exists()
 
 
@@ -86,14 +86,14 @@ class Stopping(Engine):
 def test_data_of_a_server_that_did_not_stop_cleanly_is_not_kept(
     warnings: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data, "prepared_key", lambda engine, recipe: "key")
+    monkeypatch.setattr(prepared_data, "prepared_key", lambda engine, recipe: "key")
     monkeypatch.setattr(Stopping, "__abstractmethods__", frozenset())
     engine = Stopping(warnings)  # type: ignore[abstract] # which it no longer is
-    recipe = data.Recipe(None)
+    recipe = prepared_data.DataRecipe(None)
     if not warnings:
-        assert not data.prepare(engine, recipe, (), tmp_path, needed=0).reused
-        assert data.prepare(engine, recipe, (), tmp_path, needed=0).reused
+        assert not prepared_data.prepare(engine, recipe, (), tmp_path, needed=0).reused
+        assert prepared_data.prepare(engine, recipe, (), tmp_path, needed=0).reused
         return
     with pytest.raises(EngineError, match="did not stop"):
-        data.prepare(engine, recipe, (), tmp_path, needed=0)
+        prepared_data.prepare(engine, recipe, (), tmp_path, needed=0)
     assert not engine.saved

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runners.releases.builds import Builder, load_recipe
+from history.settings import read_model
+from runners.releases.builds import Builder, BuildRecipe
 from runners.releases.debian import DebianSource
 from runners.releases.git import GitSource
 from runners.releases.local import LocalSource
@@ -49,4 +50,4 @@ def open_source(
 
 def builder_for(recipe: str, folder: Path, cache: Path, patch: Path | None, sandbox: bool) -> Builder:
     """A builder by the recipe of this name."""
-    return Builder(load_recipe(folder / "recipes" / f"{recipe}.toml"), cache, patch, sandbox)
+    return Builder(read_model(folder / "recipes" / f"{recipe}.toml", BuildRecipe), cache, patch, sandbox)

@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from runners.engines.account import Account
-from runners.engines.errors import EngineError
+from runners.errors import EngineError
 from runners.releases.installed import Installed, find_loader
 
 MIRRORS = Path("/var/lib/pointdrop")
@@ -49,7 +49,7 @@ def reachable_release(installed: Installed, account: Account, mirrors: Path = MI
         _forget_gone(releases)
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=releases, ignore_cleanup_errors=True) as draft:
-                _copy(source, Path(draft) / "release")
+                copy_tree(source, Path(draft) / "release", links=True)
                 (releases / f"{target.name}{NOTE}").write_text(str(source))
                 (Path(draft) / "release").rename(target)
     return dataclasses.replace(installed, prefix=target, loader=find_loader(target))
@@ -75,16 +75,19 @@ def _name(path: Path) -> str:
     return f"{path.name}-{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Hard links, else a copy where the file system is another."""
-    for how in ("--link", "--reflink=auto"):
+def copy_tree(source: Path, target: Path, *, links: bool = False) -> None:
+    """A copy that shares blocks where the file system can; with `links` hard links where source and target are on one.
+
+    EngineError when it cannot be made; nothing of it is left then.
+    """
+    for how in ("--link", "--reflink=auto")[0 if links else 1 :]:
         done = subprocess.run(
             ["cp", "--archive", how, "--", str(source), str(target)], check=False, capture_output=True, text=True
         )
         if done.returncode == 0:
             return
         shutil.rmtree(target, ignore_errors=True)
-    raise EngineError(f"cannot mirror {source} to {target}: {done.stderr.strip()}")
+    raise EngineError(f"cannot copy {source} to {target}: {done.stderr.strip()}")
 
 
 def _forget_gone(releases: Path) -> None:

@@ -36,8 +36,7 @@ def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]
     """Create and fill the tables, one thread a table up to the scale's threads."""
     threads = min(scale.tables, max(1, scale.threads))
     options: dict[str, OptionValue] = {
-        "tables": scale.tables,
-        "table-size": scale.rows,
+        **_tables(scale),
         "threads": threads,
         "data-seed": seed % _DATA_SEEDS + 1,
     }
@@ -47,8 +46,7 @@ def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]
 def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) -> list[str]:
     """Run indexed updates on one connection: a fixed number, so that every release ages alike."""
     options: dict[str, OptionValue] = {
-        "tables": scale.tables,
-        "table-size": scale.rows,
+        **_tables(scale),
         "threads": 1,
         "time": 0,
         "events": updates,
@@ -59,21 +57,16 @@ def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) ->
 
 def explain_command(client: Connection, test: Test, scale: Scale) -> list[str]:
     """Print the plan of every statement of the test."""
-    options: dict[str, OptionValue] = {"tables": scale.tables, "table-size": scale.rows, **_test_options(test)}
-    return command(client, test.script, options, "explain")
+    return command(client, test.script, _test_options(test, scale), "explain")
 
 
 def run_command(client: Connection, test: Test, scale: Scale, *, seconds: int, warmup_s: int, seed: int) -> list[str]:
     """Run a test for `warmup_s` + `seconds`; the counters are reset in between, and reported once a second."""
     options: dict[str, OptionValue] = {
-        "tables": scale.tables,
-        "table-size": scale.rows,
-        **_test_options(test),
+        **_test_options(test, scale),
         "threads": scale.threads,
         "time": warmup_s + seconds,
-        "report-interval": 1,
-        "histogram": "on",
-        "percentile": 99,
+        **reported(percentile=99),
         **seeded(seed),
     }
     if warmup_s:
@@ -87,9 +80,7 @@ def count_command(
     """Run `warmup` + `events` events on one connection, the instructions of the latter counted in process `pid`
     (-1: in the connection's own; 0: not at all)."""
     options: dict[str, OptionValue] = {
-        "tables": scale.tables,
-        "table-size": scale.rows,
-        **_test_options(test),
+        **_test_options(test, scale),
         "threads": 1,
         "time": 0,
         "events": warmup + events,
@@ -102,8 +93,17 @@ def count_command(
     return command(client, test.script, options, "run")
 
 
-def _test_options(test: Test) -> dict[str, OptionValue]:
-    return {name.replace("_", "-"): value for name, value in test.options.items()}
+def _tables(scale: Scale) -> dict[str, OptionValue]:
+    return {"tables": scale.tables, "table-size": scale.rows}
+
+
+def _test_options(test: Test, scale: Scale) -> dict[str, OptionValue]:
+    return _tables(scale) | {name.replace("_", "-"): value for name, value in test.options.items()}
+
+
+def reported(percentile: int) -> dict[str, OptionValue]:
+    """A line a second with this percentile of the response times, and their histogram at the end."""
+    return {"report-interval": 1, "histogram": "on", "percentile": percentile}
 
 
 def seeded(seed: int) -> dict[str, OptionValue]:

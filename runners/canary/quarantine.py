@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from history.model import Phase, Reading
-from runners.canary.judging import MOST_READINGS, Times, differences, verdict
-from runners.canary.work import work
+from runners.canary.verdicts import MOST_READINGS, Times, differences, verdict
+from runners.canary.workload import work
 from runners.host import host_name
 
 #: A reading that differs is taken again so often, since anything may disturb one.
@@ -46,7 +46,7 @@ class Quarantine(BaseModel):
         )
 
 
-class Checked(NamedTuple):
+class CanaryCheck(NamedTuple):
     """What a check found."""
 
     readings: tuple[Reading, ...] = ()
@@ -78,19 +78,19 @@ class Canary:
         except (OSError, ValidationError):
             return Quarantine(since=datetime.now(UTC), when="unknown", reasons=(f"{path} cannot be read",))
 
-    def check(self, phase: Phase, session_id: str) -> Checked:
+    def check(self, phase: Phase, session_id: str) -> CanaryCheck:
         """Do the work and compare; a host that differs each time goes into quarantine."""
-        if found := self.quarantine():
-            return Checked(quarantine=found)
+        if quarantine := self.quarantine():
+            return CanaryCheck(quarantine=quarantine)
         if self.lock is None:
             return self._compare(phase, session_id)
         try:
             with FileLock(self.lock, timeout=0, mode=0o666):
                 return self._compare(phase, session_id)
         except Timeout:
-            return Checked()
+            return CanaryCheck()
 
-    def _compare(self, phase: Phase, session_id: str) -> Checked:
+    def _compare(self, phase: Phase, session_id: str) -> CanaryCheck:
         before, taken = self.usual(), []
         for left in range(AGAIN, -1, -1):
             at, now = datetime.now(UTC), self.read(self._folder)
@@ -110,12 +110,12 @@ class Canary:
             )
             if not reasons:
                 self._remember(now)
-                return Checked(tuple(taken))
+                return CanaryCheck(tuple(taken))
             if left:
                 time.sleep(self.pause_s)
-        found = Quarantine(since=at, when=f"{phase} the session {session_id}", reasons=reasons)
-        self._write("quarantine.json", found.model_dump_json())
-        return Checked(tuple(taken), found)
+        quarantine = Quarantine(since=at, when=f"{phase} the session {session_id}", reasons=reasons)
+        self._write("quarantine.json", quarantine.model_dump_json())
+        return CanaryCheck(tuple(taken), quarantine)
 
     def clear(self) -> bool:
         """End the quarantine and forget what was usual, since the machine may be another one now; whether it was in."""
@@ -126,18 +126,18 @@ class Canary:
 
     def usual(self) -> list[Times]:
         """What the host took while it was well. The oldest first; a line that was cut off by a crash is left out."""
-        path, found = self._folder / "readings.jsonl", []
+        path, usual = self._folder / "readings.jsonl", []
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
                 values = json.loads(line)
-                found.append(Times(*(float(values[name]) for name in Times._fields)))
+                usual.append(Times(*(float(values[name]) for name in Times._fields)))
             except (ValueError, KeyError, TypeError):
                 continue
-        return found
+        return usual
 
     def _remember(self, reading: Times) -> None:
-        kept = [*self.usual(), reading][-MOST_READINGS:]
-        self._write("readings.jsonl", "".join(f"{json.dumps(one._asdict())}\n" for one in kept))
+        newest = [*self.usual(), reading][-MOST_READINGS:]
+        self._write("readings.jsonl", "".join(f"{json.dumps(times._asdict())}\n" for times in newest))
 
     def _write(self, name: str, text: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -97,14 +97,14 @@ class ServerRecord(BaseModel):
 
     def members(self) -> list[psutil.Process]:
         """The processes that belong to this server and run now, with all they started."""
-        found: dict[int, psutil.Process] = {}
+        processes: dict[int, psutil.Process] = {}
         for process in filter(self._owns, psutil.process_iter()):
-            found[process.pid] = process
+            processes[process.pid] = process
             try:
-                found |= {child.pid: child for child in process.children(recursive=True)}
+                processes |= {child.pid: child for child in process.children(recursive=True)}
             except psutil.NoSuchProcess:
                 continue
-        return list(found.values())
+        return list(processes.values())
 
     def _owns(self, process: psutil.Process) -> bool:
         try:
@@ -153,14 +153,14 @@ def read_records(state: Path) -> Iterator[tuple[Path, ServerRecord]]:
 
 def mapped_shared_files(processes: Iterable[psutil.Process]) -> set[str]:
     """Names in /dev/shm that any of the processes has mapped."""
-    found: set[str] = set()
+    files: set[str] = set()
     for process in processes:
         try:
             maps = Path(f"/proc/{process.pid}/maps").read_text(errors="replace")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        found |= {path for line in maps.split("\n") if (path := _shared_file(line))}
-    return found
+        files |= {path for line in maps.split("\n") if (path := _shared_file(line))}
+    return files
 
 
 def _shared_file(line: str) -> str | None:
@@ -173,8 +173,8 @@ def _shared_file(line: str) -> str | None:
     if len(fields) < 6 or not _SHARED_FILE.fullmatch(fields[5]):
         return None
     try:
-        here = os.lstat(fields[5])
+        status = os.lstat(fields[5])
     except FileNotFoundError:
         return None
-    same = fields[3:5] == [f"{os.major(here.st_dev):02x}:{os.minor(here.st_dev):02x}", str(here.st_ino)]
+    same = fields[3:5] == [f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}", str(status.st_ino)]
     return fields[5] if same else None

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from history.model import Release
+from runners.errors import DigestMismatch, SourceUnavailable
 from runners.releases.cache import Cache
-from runners.releases.errors import DigestMismatch, SourceUnavailable
 from runners.releases.installed import Installed, tree_digests
 from runners.releases.manifest import Pin
 from runners.releases.pins import write_atomically
 from runners.releases.sources import Download, Offer, Part, Source, part_of
 
 
-class Depot:
+class Installer:
     """The cache, filled and read in the words of releases."""
 
     def __init__(self, cache: Cache, offline: bool) -> None:
@@ -33,7 +33,7 @@ class Depot:
     @staticmethod
     def key(source: Source, sha256: str) -> str:
         """Name of an unpacked tree: what it was made of and how, so that a changed recipe makes another tree."""
-        return hashlib.sha256(f"{sha256}\n{source.how}\n".encode()).hexdigest()[:40]
+        return hashlib.sha256(f"{sha256}\n{source.unpack_key}\n".encode()).hexdigest()[:40]
 
     def has(self, source: Source, sha256: str) -> bool:
         """Whether the tree is there; does not count as a use."""
@@ -41,8 +41,8 @@ class Depot:
 
     def installed(self, source: Source, pin: Pin, dbms: str) -> Installed | None:
         """A pinned release that is unpacked already, kept from pruning from now on."""
-        found = self._cache.installed(self.key(source, pin.sha256 or ""))
-        return Installed.read(*found, pin.release(dbms)) if found else None
+        entry = self._cache.installed(self.key(source, pin.sha256 or ""))
+        return Installed.read(*entry, pin.release(dbms)) if entry else None
 
     def obtain(
         self, dbms: str, source: Source, offer: Offer, pin: Pin | None, make_pin: Callable[[Download], Pin]
@@ -66,7 +66,8 @@ class Depot:
                 pin = pin or make_pin(download)
                 parts = self._adopt(dbms, download)
             assert pin is not None
-            installed = self._install(source, parts, pin.sha256 or "", pin.release(dbms), work)
+            key = self.key(source, pin.sha256 or "")
+            installed = self._keep(self._unpack(source, parts, key, work), key, parts, pin.release(dbms))
         self._cache.prune()
         return installed
 
@@ -77,19 +78,15 @@ class Depot:
             download = source.download(offer, work / "download")
             key = self.key(source, download.sha256)
             with self._cache.lock(key):
-                found = self._cache.installed(key)
-                if found:
-                    return Installed.read(*found, Release.model_validate(found[1]["release"]))
+                entry = self._cache.installed(key)
+                if entry:
+                    return Installed.read(*entry, Release.model_validate(entry[1]["release"]))
                 parts = self._adopt(dbms, download)
                 tree = self._unpack(source, parts, key, work)
                 release = name(download, tree)
                 installed = self._keep(tree, key, parts, release)
         self._cache.prune()
         return installed
-
-    def _install(self, source: Source, parts: tuple[Part, ...], sha256: str, release: Release, work: Path) -> Installed:
-        key = self.key(source, sha256)
-        return self._keep(self._unpack(source, parts, key, work), key, parts, release)
 
     def _unpack(self, source: Source, parts: tuple[Part, ...], key: str, work: Path) -> Path:
         tree = work / "tree"
