@@ -32,7 +32,7 @@ def subjects(findings: Iterable[Finding], kinds: Iterable[str], metrics: MetricR
     """One subject an issue, in the order of findings; kinds that are not in `kinds` get none of their own. Pure, and
     independent of the order of `findings`.
 
-    Of two findings of one key (two campaigns measured other point releases of a line) the issue is about the surest,
+    Of two findings of one key (two configs measured other point releases of a line) the issue is about the surest,
     then the newest.
     """
     kinds = frozenset(kinds)

@@ -1,8 +1,8 @@
 """What is known of a metric before its values are seen: its noise, how it is related to others.
 
-The noise priors are one standard deviation of the log of a value between campaigns that repeated the same build,
+The noise priors are one standard deviation of the log of a value between sessions that repeated the same build,
 server, configuration and test. Throughput and CPU: medians over 159 and 158 repeated series of sysbench on a small
-server, published by Small Datum (github.com/mdcallag/mytools, campaigns 2025-08 to 2026-03): QPS 0.5-0.8 % for reads
+server, published by Small Datum (github.com/mdcallag/mytools, sessions of 2025-08 to 2026-03): QPS 0.5-0.8 % for reads
 and 1.2 % for writes, CPU per operation 0.7 % and 2.4 %. Counted instructions: 0.02-0.3 % in our own repeats. The
 rest: adjacent point releases of MySQL 5.7 and 8.0 in the published Insert Benchmark series.
 A prior weighs little beside sister tests and decides where a line is short.
@@ -21,7 +21,7 @@ class Kind:
     """What metrics of one kind have in common."""
 
     noise: float
-    """Prior standard deviation of a log value between two campaigns."""
+    """Prior standard deviation of a log value between two sessions."""
     noise_writes: float
     """The same for tests that write."""
     sisters: float
