@@ -10,16 +10,17 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field
 from sqlalchemy import Connection
 
-from history.errors import HistoryError, InvalidRecord, StoreUnavailable
+from history.errors import HistoryError, InvalidRecord, StoreUnavailable, UnknownSeries
 from history.interchange import Record, read_header, read_record
 from history.limits import MAX_FILE_BYTES, MAX_LINE_BYTES, MAX_LINES, MAX_REJECTIONS
-from history.model import Row
+from history.model import Block, Row, Run, Session
 from history.store import Store
 from history.writing import Known
 
@@ -48,7 +49,7 @@ class ImportReport(Row):
 
     @property
     def stored(self) -> bool:
-        """Whether the file's records are in the history now."""
+        """Whether all of the file's records are in the history now."""
         return self.rejections == 0
 
 
@@ -131,38 +132,52 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
 
 
 def import_lines(
-    store: Store, name: str, lines: Callable[[], Iterable[Line]], *, dry_run: bool = False
+    store: Store, name: str, lines: Callable[[], Iterable[Line]], *, dry_run: bool = False, partial: bool = False
 ) -> ImportReport:
     """Store all records of one source in one transaction, or none. `lines` may be called more than once.
 
-    `dry_run` does everything but keep it.
+    `dry_run` does everything but keep it. `partial` stores the good records of a source that has bad ones too, and
+    reports every one of these.
     """
     report = ImportReport(file=name)
+    told = MAX_LINES if partial else MAX_REJECTIONS
 
     def work(connection: Connection, known: Known) -> ImportReport:
         nonlocal report
         new: Counter[str] = Counter()
         rejected: list[Rejection] = []
+        refused: set[tuple[type, str]] = set()
         held = rejections = 0
         for line in lines():
             reason = line.reason
             if line.record is not None:
                 try:  # also after a rejection, so that one import tells all that is wrong
-                    fresh = store.put(connection, known, line.record)
+                    if (parent := _parent(line.record)) in refused:
+                        raise UnknownSeries(f"its {parent[0].__name__.lower()} {parent[1]} could not be taken")
+                    with connection.begin_nested() if partial else nullcontext():
+                        fresh = store.put(connection, known, line.record)
                     new[type(line.record).__name__.lower()] += fresh
                     held += not fresh
                     continue
                 except StoreUnavailable:
                     raise
                 except HistoryError as error:
+                    known.forget()
+                    refused.add((type(line.record), line.record.id))
                     reason = str(error)
             rejections += 1
-            if len(rejected) < MAX_REJECTIONS:
+            if len(rejected) < told:
                 rejected.append(Rejection(line=line.number, reason=reason))
-        if rejections:
+        if rejections and not partial:
             report = ImportReport(file=name, rejected=tuple(rejected), rejections=rejections)
             raise _Undone
-        report = ImportReport(file=name, new={kind: count for kind, count in new.items() if count}, known=held)
+        report = ImportReport(
+            file=name,
+            new={kind: count for kind, count in new.items() if count},
+            known=held,
+            rejected=tuple(rejected),
+            rejections=rejections,
+        )
         if dry_run:
             raise _Undone
         return report
@@ -171,6 +186,13 @@ def import_lines(
         return store.transact(work)
     except _Undone:
         return report
+
+
+def _parent(record: Record) -> tuple[type, str] | None:
+    """The record that has to be stored before this one."""
+    if isinstance(record, Block):
+        return Run, record.run_id
+    return (Session, record.session_id) if isinstance(record, Run) else None
 
 
 def import_file(store: Store, path: Path, *, dry_run: bool = False) -> ImportReport:

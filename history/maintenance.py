@@ -30,7 +30,8 @@ from history.database import (
 )
 from history.database import writing as write_transaction
 from history.errors import InvalidRecord, StoreUnavailable
-from history.importing import ImportReport, import_lines, read_lines
+from history.files import write_atomically
+from history.importing import ImportReport, Rejection, import_lines, read_lines
 from history.interchange import Record
 from history.model import Row
 from history.reading import blocks, pins, runs, sessions
@@ -42,6 +43,8 @@ from history.store import Store
 ROWS = 5_000
 #: Problems that are told one by one.
 MAX_PROBLEMS = 50
+#: Of the file that says why a spool file could not be taken whole.
+REASONS = ".reasons.txt"
 
 
 class VerifyReport(Row):
@@ -254,27 +257,43 @@ def opened(url: str | URL) -> Iterator[Store]:
         yield store
 
 
-def recover(store: Store, dirs: Sequence[Path] | None = None) -> list[ImportReport]:
-    """Import spooled results; a file whose results are in the history is removed, any other stays.
+def recover_spool(store: Store, dirs: Sequence[Path] | None = None) -> list[ImportReport]:
+    """Import spooled results; a file whose results are in the history is removed.
 
-    A last line without its end is what a killed process left: the results in it were never finished, and it is
-    dropped.
+    Of any other the good records come in. What is left of it stays to be tried again, the reasons beside it in a file
+    of its name with REASONS. A process that is killed here leaves files that are recovered as well the next time. A
+    last line without its end is what a killed process left: the results in it were never finished, and it is dropped.
     """
     reports = []
     for path in spooled(dirs):
         try:
             with locked(path, "rb") as file:
-                report = _recovered(store, path, file.read())
-                if report.stored:
-                    path.unlink()
+                reports.append(_recover_file(store, path, file.read()))
         except FileNotFoundError:  # somebody else was recovering it
             continue
-        reports.append(report)
     return reports
 
 
-def _recovered(store: Store, path: Path, content: bytes) -> ImportReport:
+def _recover_file(store: Store, path: Path, content: bytes) -> ImportReport:
+    """Import one file, which the caller holds, and leave what could not be taken. Lines are those of what is left."""
     whole = content[: content.rfind(b"\n") + 1]
-    if not whole:
-        return ImportReport(file=str(path))
-    return import_lines(store, str(path), lambda: read_lines([whole]))
+    report = ImportReport(file=str(path))
+    if whole:
+        report = import_lines(store, str(path), lambda: read_lines([whole]), partial=True)
+    reasons = path.with_suffix(REASONS)
+    if report.stored:
+        reasons.unlink(missing_ok=True)
+        path.unlink()
+        return report
+    bad = {rejection.line: rejection.reason for rejection in report.rejected}
+    # Sessions and runs stay, so that the file can be imported anywhere; a file not read to its end stays as it is.
+    lines = [
+        (line, bad.get(number))
+        for number, line in enumerate(whole.split(b"\n")[:-1], 1)
+        if number in bad or bad.keys() & {0, 1} or not line.startswith((b'{"block":', b'{"reading":'))
+    ]
+    rejected = [Rejection(line=0, reason=bad[0])] if 0 in bad else []
+    rejected += [Rejection(line=number, reason=reason) for number, (_, reason) in enumerate(lines, 1) if reason]
+    write_atomically(reasons, "".join(f"line {one.line}: {one.reason}\n" for one in rejected))
+    write_atomically(path, b"".join(line + b"\n" for line, _ in lines))
+    return report.model_copy(update={"rejected": tuple(rejected)})
