@@ -1,10 +1,9 @@
-"""What exporters share: rows out of series, and one value a release. Pure."""
+"""What exporters share: rows out of series, and names. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
-from math import exp, fsum, log
 from typing import NamedTuple
 
 from history.model import MAJORS, BlockValue, Point, Series, SeriesKey
@@ -34,17 +33,6 @@ def values(series: Iterable[Series]) -> Iterator[Value]:
                 yield Value(
                     one.key, one.group, one.unit, one.better, point.version, point.position, point.released, block
                 )
-
-
-def level(point: Point) -> float:
-    """One value a release: the geometric mean of its blocks, the arithmetic one where a value is not positive.
-
-    A single block is its own level, exactly.
-    """
-    found = point.numbers
-    if len(found) == 1:
-        return found[0]
-    return exp(fsum(map(log, found)) / len(found)) if min(found) > 0 else fsum(found) / len(found)
 
 
 class Newest(NamedTuple):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from history.exporters.points import address, at, level
+from history.exporters.points import address, at
 from history.model import Better, Series
 
 
@@ -19,7 +19,7 @@ def bmf(series: Iterable[Series], version: str | None = None) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for one, point in at(series, version):
         blocks = [block.value for block in point.values]
-        value = {"value": level(point)}
+        value = {"value": point.level}
         if len(blocks) > 1:
             value |= {"lower_value": min(blocks), "upper_value": max(blocks)}
         found[address(one.key, point.version)][one.key.metric] = value
@@ -36,7 +36,7 @@ def custom(series: Iterable[Series], better: Better, version: str | None = None)
         if one.better != better:
             continue
         blocks = [block.value for block in point.values]
-        row: dict[str, Any] = {"name": address(one.key, point.version), "unit": one.key.metric, "value": level(point)}
+        row: dict[str, Any] = {"name": address(one.key, point.version), "unit": one.key.metric, "value": point.level}
         if len(blocks) > 1:
             row["range"] = f"{min(blocks)!r} - {max(blocks)!r}"
         row["extra"] = ", ".join(part for part in (f"blocks: {len(blocks)}", one.unit) if part)

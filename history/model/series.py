@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
+from statistics import median
 from typing import Annotated, Any, NamedTuple, overload
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
@@ -110,8 +111,13 @@ class Point(Row):
     @property
     def numbers(self) -> tuple[float, ...]:
         """The values alone."""
-        held = self.values
-        return held.numbers if isinstance(held, BlockValues) else tuple([one.value for one in held])
+        values = self.values
+        return values.numbers if isinstance(values, BlockValues) else tuple([block.value for block in values])
+
+    @property
+    def level(self) -> float:
+        """The level of the release: the median of its blocks, which one bad block does not move."""
+        return median(self.numbers)
 
 
 class Series(Row):
