@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from history.errors import InvalidRecord
-from history.exporters.tidy import COLUMNS, rows
+from history.frames import block_rows
 from history.model import MAJORS, Release, Series
 from history.store import Store
 
@@ -68,7 +68,7 @@ def rows_of(store: Store, what: str, wanted: dict[str, str | None], session: str
         case "series":
             return [_series(one) for one in store.series(**wanted)]
         case "values":
-            return [dict(zip(COLUMNS, row, strict=True)) for row in rows(store.series(**wanted))]
+            return [row._asdict() for row in block_rows(store.series(**wanted)) if row.line != MAJORS]
         case "findings":
             kept = ("key", "kind", "tier", "cause", "dbms", "line", "previous", "release")
             found = store.findings(place["dbms"], place["line"])

@@ -17,18 +17,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from sqlalchemy import URL, Connection, Engine
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from history import assemble, outcomes, reading, readings, writing
+from history import assemble, frames, outcomes, reading, readings, writing
 from history.database import is_passing, migrate, open_engine, parse_url
 from history.database import reading as read_transaction
 from history.database import writing as write_transaction
 from history.errors import StoreUnavailable
 from history.interchange import Record
 from history.model import (
+    MAJORS,
     Block,
     Finding,
     FindingEvent,
@@ -44,6 +45,9 @@ from history.model import (
 from history.outcomes import Supersession
 from history.reading import LineKey
 from history.spool import Spool
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 T = TypeVar("T")
 
@@ -290,6 +294,21 @@ class Store:
         """
         wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
         return assemble.read_series(self.engine, wanted | {"test": test, "metric": metric}, until)
+
+    def frame(self, **selection: str | None) -> DataFrame:
+        """One row a block and metric of what `series` would give, as a pandas frame: the columns of `frames.BlockRow`.
+
+        `majors` holds the values of the real lines once more, so it is left out unless it is the line selected.
+        """
+        return frames.block_frame(self._selected(selection))
+
+    def release_frame(self, **selection: str | None) -> DataFrame:
+        """One row a release and metric, selected as for `frame`: the columns of `frames.ReleaseRow`."""
+        return frames.release_frame(self._selected(selection))
+
+    def _selected(self, selection: dict[str, str | None]) -> Iterator[Series]:
+        majors = selection.get("line") == MAJORS
+        return (series for series in self.series(**selection) if majors or series.key.line != MAJORS)
 
     def functions(
         self,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from history.model import MAJORS, Finding, Move, Series
+from history.model import Finding, Move, Series
 
 TIERS = ("confirmed", "provisional")
 
@@ -26,9 +26,8 @@ def document(series: Iterable[Series], findings: Iterable[Finding]) -> str:
                     moved[move.key.id] = (finding, move)
     suites: dict[str, list[Series]] = defaultdict(list)
     for one in series:
-        if one.key.line != MAJORS:
-            key = one.key
-            suites["|".join((key.dbms, key.line, key.server, key.config, key.benchmark))].append(one)
+        key = one.key
+        suites["|".join((key.dbms, key.line, key.server, key.config, key.benchmark))].append(one)
     root = Element("testsuites", name="pointdrop")
     for name, members in suites.items():
         failed = sum(one.key.id in moved for one in members)

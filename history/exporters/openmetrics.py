@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from history.exporters.points import at
+from history.exporters.snapshots import at
 from history.model import Series
 
 NAME = "pointdrop_level"

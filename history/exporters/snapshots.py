@@ -7,11 +7,29 @@ The value is the level of the release, its bounds the smallest and largest block
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from history.exporters.points import address, at
-from history.model import Better, Series
+from history.model import Better, Point, Series, SeriesKey
+from history.versions import version_key
+
+
+def at(series: Iterable[Series], version: str | None) -> Iterator[tuple[Series, Point]]:
+    """Each series with its point at `version`, or at its newest release; series without it are left out."""
+    for one in series:
+        points = [point for point in one.points if version in (None, point.version)]
+        if points:
+            yield one, max(points, key=lambda point: version_key(one.key.dbms, point.version))
+
+
+def address(key: SeriesKey, version: str) -> str:
+    """`DBMS/VERSION/SERVER/CONFIG/BENCHMARK/TEST`, which importers take apart again; only the test may hold a slash.
+
+    >>> address(SeriesKey.parse("mysql|8.0|small|z12c|sysbench|point-query|qps"), "8.0.30")
+    'mysql/8.0.30/small/z12c/sysbench/point-query'
+    """
+    parts = (key.dbms, version, key.server, key.config, key.benchmark)
+    return "/".join((*(part.replace("/", "_") for part in parts), key.test))
 
 
 def bmf(series: Iterable[Series], version: str | None = None) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""Series as pandas data frames, for exports and for people: a row a block and metric, or a row a release and metric.
+
+The columns are the fields of `BlockRow` and `ReleaseRow`, in that order, of the dtypes that DTYPES gives to their
+types. `Store.frame` and `Store.release_frame` make them from the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+
+from history.model import Series
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: Rows that are Python objects at a time, on their way into a frame.
+ROWS = 50_000
+#: Of the columns, by the type of the field.
+DTYPES: dict[Any, str] = {str: "str", int: "int64", float: "float64", date | None: "datetime64[s]"}
+
+
+class BlockRow(NamedTuple):
+    """One value of one block, with everything that names it."""
+
+    dbms: str
+    line: str
+    version: str
+    position: int
+    """Of the release in its line, from 0 in version order."""
+    released: date | None
+    server: str
+    config: str
+    benchmark: str
+    test: str
+    group: str
+    metric: str
+    value: float
+    """In `unit`."""
+    unit: str
+    better: str
+    """`higher` or `lower`."""
+    session: str
+    block: str
+    host: str
+    epoch: str
+    """Digest of the host's fingerprint when the block ran."""
+
+
+class ReleaseRow(NamedTuple):
+    """One release in one series."""
+
+    dbms: str
+    line: str
+    version: str
+    position: int
+    released: date | None
+    server: str
+    config: str
+    benchmark: str
+    test: str
+    group: str
+    metric: str
+    level: float
+    """The median of its blocks, in `unit`."""
+    lowest: float
+    highest: float
+    blocks: int
+    relative: float
+    """`level` divided by that of the first release of the series; NaN where that one is 0."""
+    unit: str
+    better: str
+
+
+def block_rows(series: Iterable[Series]) -> Iterator[BlockRow]:
+    """Series by series, release by release, in the order of sessions and starts."""
+    for one in series:
+        key = one.key
+        for point in one.points:
+            release = (key.dbms, key.line, point.version, point.position, point.released)
+            test = (key.server, key.config, key.benchmark, key.test, one.group, key.metric)
+            for block in point.values:
+                run = (block.session_id, block.block_id, block.host, block.epoch)
+                yield BlockRow(*release, *test, block.value, one.unit, one.better, *run)
+
+
+def release_rows(series: Iterable[Series]) -> Iterator[ReleaseRow]:
+    """Series by series, release by release."""
+    for one in series:
+        key = one.key
+        first = one.points[0].level
+        for point in one.points:
+            release = (key.dbms, key.line, point.version, point.position, point.released)
+            test = (key.server, key.config, key.benchmark, key.test, one.group, key.metric)
+            numbers, level = point.numbers, point.level
+            bounds = (min(numbers), max(numbers), len(numbers))
+            relative = level / first if first else float("nan")
+            yield ReleaseRow(*release, *test, level, *bounds, relative, one.unit, one.better)
+
+
+def _frames(rows: Iterable[tuple[Any, ...]], row_type: type) -> Iterator[DataFrame]:
+    """Rows in frames of at most ROWS; without any, one empty frame."""
+    from pandas import DataFrame
+
+    dtypes = {name: DTYPES[kind] for name, kind in get_type_hints(row_type).items()}
+    waiting = iter(rows)
+    chunk = list(islice(waiting, ROWS))
+    while True:
+        yield DataFrame.from_records(chunk, columns=list(dtypes)).astype(dtypes)
+        if not (chunk := list(islice(waiting, ROWS))):
+            return
+
+
+def block_frames(series: Iterable[Series]) -> Iterator[DataFrame]:
+    """Frames of BlockRow, ROWS at a time in memory; at least one."""
+    return _frames(block_rows(series), BlockRow)
+
+
+def block_frame(series: Iterable[Series]) -> DataFrame:
+    """All block values as one frame, its rows numbered from 0."""
+    from pandas import concat
+
+    return concat(list(block_frames(series)), ignore_index=True)
+
+
+def release_frame(series: Iterable[Series]) -> DataFrame:
+    """All releases as one frame, its rows numbered from 0."""
+    from pandas import concat
+
+    return concat(list(_frames(release_rows(series), ReleaseRow)), ignore_index=True)
