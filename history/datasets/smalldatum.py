@@ -19,17 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from history.interchange import Record
-from history.model import Better, Block, Fingerprint, Measurement, Release, Run, SeriesKey, Session
+from history.metrics import shipped_metrics
+from history.model import Block, Fingerprint, Measurement, Release, Run, SeriesKey, Session
 from history.versions import line_of
 
 DATA = Path(__file__).parent / "data" / "smalldatum"
 PLAN = "published by Small Datum"
 
-#: Metrics of which more is better; `p50` and `p99` are rates at a percentile of the seconds of a step.
-HIGHER = frozenset({"qps", "ips", "indexed rows/s", "p50", "p99"})
-#: The field's names of what we call otherwise.
-METRICS = {"o/s": "qps"}
-UNITS = {"qps": "/s", "cpupq": "us", "cpu/o": "%", "rKB/o": "KB", "wKB/o": "KB"}
 #: Groups of Insert Benchmark steps, by how their names begin.
 STEP_GROUPS = (
     ("l.i0", "load"),
@@ -100,7 +96,7 @@ def _key(row: dict[str, str], benchmark: str) -> SeriesKey:
         config=row["config"],
         benchmark="insert" if benchmark.startswith("ibench") else benchmark,
         test=row["test"],
-        metric=METRICS.get(row["metric"], row["metric"]),
+        metric=shipped_metrics().named(row["metric"]),
     )
 
 
@@ -175,15 +171,14 @@ def _session(name: str, row: _Row) -> Session:
 
 
 def _measurement(row: _Row) -> Measurement:
-    metric = row.key.metric
-    better: Better = "higher" if metric in HIGHER else "lower"
+    metric = shipped_metrics()[row.key.metric]
     return Measurement(
         test=row.key.test,
         group=group_of(row.key.benchmark, row.key.test),
-        metric=metric,
+        metric=metric.name,
         value=row.value,
-        unit=UNITS.get(metric, row.unit),
-        better=better,
+        unit=row.unit or metric.unit,
+        better=metric.better,
     )
 
 

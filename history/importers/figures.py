@@ -17,6 +17,7 @@ from history.errors import InvalidRecord
 from history.importing import Line, Rejection
 from history.interchange import Record
 from history.limits import MAX_REJECTIONS
+from history.metrics import shipped_metrics
 from history.model import Better, Block, Fingerprint, Measurement, Release, Run, Session
 from history.records import text_of
 from history.versions import line_of
@@ -24,10 +25,10 @@ from history.versions import line_of
 #: The moment of figures that carry none; it says "unknown", and is the same at every import.
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: Metrics of which more is better, as the formats and their users name them.
-HIGHER_IS_BETTER = frozenset(
-    {"qps", "tps", "ips", "ops", "o/s", "indexed rows/s", "throughput", "bandwidth", "events", "requests"}
-)
+#: Names of other tools for metrics of which more is better.
+FOREIGN_RATES = frozenset({"ops", "throughput", "bandwidth", "events", "requests"})
+
+RATE_ENDS = ("/s", "/sec", "per second", "_per_second", "per_sec")
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,16 @@ Parsed = Iterator[Figure | Rejection]
 
 
 def direction(metric: str, unit: str, about: About) -> Better:
-    """The better direction: as told, else by the metric's name, else by a unit that is a rate."""
+    """The better direction: as told, else by the name of the metric or of a unit that is a rate."""
     if metric in about.better:
         return about.better[metric]
     names = {metric.lower(), unit.lower()}
-    rate = any(name.endswith(("/s", "/sec", "per second", "_per_second", "per_sec")) for name in names)
-    return "higher" if rate or names & HIGHER_IS_BETTER else "lower"
+    if names & FOREIGN_RATES or any(name.endswith(RATE_ENDS) for name in names):
+        return "higher"
+    # Only rates of ours are known by their name alone: a `p99` of another tool is a response time.
+    metrics = shipped_metrics()
+    ours = (metrics[metrics.named(name)] for name in names)
+    return "higher" if any(known.leads and known.better == "higher" for known in ours) else "lower"
 
 
 def number(text: str) -> float:
