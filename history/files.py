@@ -35,7 +35,8 @@ def replaced(path: Path, *, durable: bool = True) -> Iterator[Path]:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
     if durable:
-        sync(path.parent)
+        with suppress(PermissionError):  # a folder that may be written to and not be read
+            sync(path.parent)
 
 
 def sync(path: Path) -> None:

@@ -6,13 +6,12 @@ queried and restored into SQLite or PostgreSQL. A merge takes over what another 
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from history.database import (
 )
 from history.database import writing as write_transaction
 from history.errors import InvalidRecord, StoreUnavailable
-from history.files import write_atomically
+from history.files import replaced, write_atomically
 from history.importing import ImportReport, Rejection, import_lines, read_lines
 from history.interchange import Record
 from history.model import Row
@@ -133,31 +132,23 @@ def backup(store: Store, out: Path) -> Path:
     """Write a backup of one moment to `out`, which appears whole or not at all."""
     if out.exists():
         raise InvalidRecord(f"{out} exists; name another file, a backup overwrites nothing")
-    part = out.with_name(out.name + ".part")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
-        _copy_whole(store, part)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(out)
+        with replaced(out) as draft:
+            _copy_whole(store, draft)
     except sqlite3.Error as error:
         raise StoreUnavailable(f"the backup {out}: {advice(str(error))}") from error
     except OSError as error:
         raise StoreUnavailable(f"the backup {out} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
     return out
 
 
-def _copy_whole(store: Store, part: Path) -> None:
+def _copy_whole(store: Store, out: Path) -> None:
     if sqlite_path(store.url) is not None:
         with store.engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.execute("VACUUM INTO ?", (str(part),))
+            driver.execute("VACUUM INTO ?", (str(out),))
         return
-    with Store.open(sqlite_url(part)) as copy, reading(store.engine) as source:
+    with Store.open(sqlite_url(out)) as copy, reading(store.engine) as source:
         with write_transaction(copy.engine) as target:
             copy_tables(source, target)
         with copy.engine.connect() as connection:

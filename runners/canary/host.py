@@ -17,6 +17,7 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from history.files import write_atomically
 from history.model import Phase, Reading
 from runners.canary.judging import MOST_READINGS, Times, differences, verdict
 from runners.canary.work import work
@@ -140,7 +141,4 @@ class Canary:
         self._write("readings.jsonl", "".join(f"{json.dumps(one._asdict())}\n" for one in kept))
 
     def _write(self, name: str, text: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = self._folder / f"{name}.new"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(self._folder / name)
+        write_atomically(self._folder / name, text)

@@ -21,6 +21,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+from history.files import write_atomically
 from history.model import Release
 from history.versions import line_of, version_key
 from runners.releases.cache import BOUND_BYTES, Cache
@@ -30,7 +31,7 @@ from runners.releases.installed import Installed
 from runners.releases.local import LocalSource, TreeSource, installed_version
 from runners.releases.manifest import Manifest, Pin, load_manifest, manifest_path
 from runners.releases.opening import builder_for, open_source
-from runners.releases.pins import LocalPins, write_atomically
+from runners.releases.pins import LocalPins
 from runners.releases.sources import (
     Download,
     GitSettings,

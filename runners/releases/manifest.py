@@ -30,6 +30,7 @@ from typing import Annotated, Self
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from history.files import replaced
 from history.model import Release
 from history.versions import line_of, version_key
 from runners.releases.errors import InvalidManifest
@@ -155,7 +156,6 @@ def add_pins(path: Path, dbms: str, pins: Iterable[Pin]) -> None:
     for key in sorted(tables, key=lambda key: (version_key(dbms, key[0]), key[1])):
         array.append(tables[key])
     document["release"] = array
-    temporary = path.with_suffix(".toml.new")
-    temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
-    load_manifest(temporary)
-    temporary.replace(path)
+    with replaced(path) as draft:
+        draft.write_text(tomlkit.dumps(document), encoding="utf-8")
+        load_manifest(draft)

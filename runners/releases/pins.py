@@ -6,22 +6,14 @@ They live in `state/releases/pins.json`, outlast the cache, and are never overwr
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from filelock import FileLock
 
+from history.files import write_atomically
 from runners.releases.errors import DigestMismatch
 from runners.releases.manifest import Pin
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace the file at once; its directory is made. Two processes that write it at once do not meet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 class LocalPins:

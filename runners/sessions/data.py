@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from history.files import write_atomically
 from history.model import StatementPlan
 from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
@@ -115,9 +116,7 @@ def prepare(engine: Engine, recipe: Recipe, tests: tuple[Test, ...], folder: Pat
             raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
         rows = {name: [plan.model_dump() for plan in found] for name, found in plans.items()}
-        temporary = target / f"{RECORD}.new"
-        temporary.write_text(json.dumps(rows))
-        temporary.replace(record)
+        write_atomically(record, json.dumps(rows))
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
 
 
