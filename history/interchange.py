@@ -3,7 +3,7 @@
 The first line names the format and who wrote it; every other line is one record under the name of its kind:
 
 ```
-{"schema":"pointdrop.run/1","writer":"pointdrop 0.1.0"}
+{"schema":"pointdrop.run/1","writer":"pointdrop 0.1.0+g3f2a9c1d44e0"}
 {"session":{"id":"s1","host":"bee","server":"small","fingerprint":{"facts":{}},"started":"2026-01-05T00:00:00Z"}}
 {"run":{"id":"r1","session_id":"s1","release":{"dbms":"mysql","version":"8.0.30","line":"8.0"},...}}
 {"block":{"id":"b1","run_id":"r1","number":1,"started":"2026-01-05T00:01:00Z","measurements":[...],...}}
@@ -27,7 +27,7 @@ from pydantic_core import from_json
 from history.errors import InvalidRecord
 from history.limits import MAX_MEASUREMENTS, check_value
 from history.model import RUN_SCHEMA, Block, Reading, Run, Session
-from history.records import WRITER
+from history.records import writer
 
 Record = Session | Run | Block | Reading
 
@@ -77,7 +77,10 @@ LINES: dict[str, type[SessionLine | RunLine | BlockLine | ReadingLine]] = {
     "reading": ReadingLine,
 }
 
-HEADER = json.dumps({"schema": RUN_SCHEMA, "writer": WRITER}, separators=(",", ":"))
+
+def header_line() -> str:
+    """The first line of a file that this process writes."""
+    return json.dumps({"schema": RUN_SCHEMA, "writer": writer()}, separators=(",", ":"))
 
 
 def line_of_record(record: Record) -> str:

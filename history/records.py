@@ -11,28 +11,61 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import zlib
 from collections.abc import Sequence
-from importlib.metadata import version as package_version
+from functools import cache
+from importlib.metadata import distribution
 from itertools import pairwise
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from history.errors import InvalidRecord
-from history.model import Block, Measurement, Release, Row
+from history.model import Block, Measurement, Row
 
-__all__ = ["MEASUREMENTS", "WRITER", "Release", "digest", "in_order", "pack", "shown", "text_of", "unpack", "unpacked"]
-
-#: The tool version that rows written by this process carry.
-WRITER = f"pointdrop {package_version('pointdrop')}"
+#: Digits of a commit in a version.
+COMMIT_DIGITS = 12
 
 #: A list, since any other sequence would go back to Python for every value.
 MEASUREMENTS: TypeAdapter[list[Measurement]] = TypeAdapter(list[Measurement])
 
 #: Of zlib: small blocks, and speed matters more than the last percent.
 COMPRESSION_LEVEL = 6
+
+
+@cache
+def tool_version() -> str:
+    """The version of Pointdrop that runs, as rows carry it.
+
+    `0.1.0+g3f2a9c1d44e0` from a checkout, with `.dirty` where its files differ from the commit, and when it was
+    installed from a commit; `0.1.0` when from a package.
+    """
+    installed = distribution("pointdrop")
+    commit = _checked_out(Path(__file__).resolve().parents[1])
+    if not commit:
+        origin = json.loads(installed.read_text("direct_url.json") or "{}")
+        commit = origin.get("vcs_info", {}).get("commit_id", "")[:COMMIT_DIGITS]
+    return f"{installed.version}+g{commit}" if commit else installed.version
+
+
+def _checked_out(root: Path) -> str:
+    """`3f2a9c1d44e0` or `3f2a9c1d44e0.dirty`; empty where `root` is no checkout, or git cannot tell."""
+    if not (root / ".git").exists():
+        return ""
+    describe = ("describe", "--always", "--dirty=.dirty", "--exclude=*", f"--abbrev={COMMIT_DIGITS}")
+    command = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}", *describe]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def writer() -> str:
+    """What rows and files of this process name as their writer."""
+    return f"pointdrop {tool_version()}"
 
 
 def in_order(measurements: Sequence[Measurement]) -> list[Measurement]:

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from history.errors import StoreUnavailable
 from history.files import sync
-from history.interchange import HEADER, Record, line_of_record
+from history.interchange import Record, header_line, line_of_record
 
 SUFFIX = ".jsonl"
 
@@ -68,7 +68,7 @@ class Spool:
             before = os.fstat(file.fileno()).st_size
             written = self._written.setdefault(path, set()) if before else set()  # recovered meanwhile: begin anew
             new = [record for record in records if (type(record).__name__, record.id) not in written]
-            lines = ([] if before else [HEADER]) + [line_of_record(record) for record in new]
+            lines = ([] if before else [header_line()]) + [line_of_record(record) for record in new]
             try:
                 rest = memoryview("".join(f"{line}\n" for line in lines).encode())
                 while rest:

@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from history import schema
 from history.errors import ConflictingRecord, UnknownSeries
 from history.model import Block, Measurement, Release, Run, Session
-from history.records import WRITER, digest, in_order, pack, text_of
+from history.records import digest, in_order, pack, text_of, writer
 
 #: Columns of a measurement, in the order of the tuples that are written.
 MEASUREMENT_COLUMNS = ("series_pk", "block_pk", "value", "operations", "warnings")
@@ -78,7 +78,7 @@ def stamp(connection: Connection, known: Known) -> dict[str, Any]:
 
 def writer_key(connection: Connection, known: Known) -> int:
     """The number of this tool version."""
-    return shared_key(connection, known, schema.writer, {"version": WRITER}, stamped=False)
+    return shared_key(connection, known, schema.writer, {"version": writer()}, stamped=False)
 
 
 def shared_key(

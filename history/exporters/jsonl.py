@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from history.interchange import HEADER, line_of_record
+from history.interchange import header_line, line_of_record
 from history.store import Store
 
 
@@ -13,7 +13,7 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
 
     At the end the readings of the machine canary on the hosts of those sessions.
     """
-    yield HEADER
+    yield header_line()
     told: set[str] = set()
     names = ("dbms", "line", "server", "config", "benchmark")
     runs = store.runs(**{name: wanted.get(name) for name in names})

@@ -118,6 +118,21 @@ def test_machines_do_not_write_each_others_outcomes_anew(tmp_path: Path, remote:
         assert [link.number for link in one.links()] == [1, 2]
 
 
+def test_another_version_does_not_write_files_of_earlier_ones_anew(
+    tmp_path: Path, remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store_at(tmp_path / "a.db") as one:
+        add_night(one, "night-1")
+        branch = HistoryBranch(remote, tmp_path / "a")
+        branch.push(one)
+        monkeypatch.setattr("history.records.tool_version", lambda: "0.2.0")
+        assert branch.push(one).commit == ""
+        add_night(one, "night-2", day=30)
+        assert branch.push(one).commit
+    files = sorted((branch.folder / "runs").glob("*/*.jsonl"))
+    assert ["0.2.0" in path.read_text().partition("\n")[0] for path in files] == [False, True]
+
+
 def test_a_session_that_goes_on_later_keeps_its_file(tmp_path: Path, remote: str) -> None:
     with store_at(tmp_path / "a.db") as one:
         add_night(one, "night", blocks=1)
