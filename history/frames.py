@@ -74,30 +74,30 @@ class ReleaseRow(NamedTuple):
     better: str
 
 
-def block_rows(series: Iterable[Series]) -> Iterator[BlockRow]:
+def block_rows(all_series: Iterable[Series]) -> Iterator[BlockRow]:
     """Series by series, release by release, in the order of sessions and starts."""
-    for one in series:
-        key = one.key
-        for point in one.points:
+    for series in all_series:
+        key = series.key
+        for point in series.points:
             release = (key.dbms, key.line, point.version, point.position, point.released)
-            test = (key.server, key.config, key.benchmark, key.test, one.group, key.metric)
+            test = (key.server, key.config, key.benchmark, key.test, series.group, key.metric)
             for block in point.values:
                 run = (block.session_id, block.block_id, block.host, block.epoch)
-                yield BlockRow(*release, *test, block.value, one.unit, one.better, *run)
+                yield BlockRow(*release, *test, block.value, series.unit, series.better, *run)
 
 
-def release_rows(series: Iterable[Series]) -> Iterator[ReleaseRow]:
+def release_rows(all_series: Iterable[Series]) -> Iterator[ReleaseRow]:
     """Series by series, release by release."""
-    for one in series:
-        key = one.key
-        first = one.points[0].level
-        for point in one.points:
+    for series in all_series:
+        key = series.key
+        first = series.points[0].level
+        for point in series.points:
             release = (key.dbms, key.line, point.version, point.position, point.released)
-            test = (key.server, key.config, key.benchmark, key.test, one.group, key.metric)
+            test = (key.server, key.config, key.benchmark, key.test, series.group, key.metric)
             numbers, level = point.numbers, point.level
             bounds = (min(numbers), max(numbers), len(numbers))
             relative = level / first if first else float("nan")
-            yield ReleaseRow(*release, *test, level, *bounds, relative, one.unit, one.better)
+            yield ReleaseRow(*release, *test, level, *bounds, relative, series.unit, series.better)
 
 
 def _frames(rows: Iterable[tuple[Any, ...]], row_type: type) -> Iterator[DataFrame]:

@@ -26,10 +26,12 @@ from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.limits import MAX_MEASUREMENTS, check_value
-from history.model import RUN_SCHEMA, Block, Reading, Run, Session
+from history.model import RUN_SCHEMA, Block, CanaryReading, Run, Session
 from history.records import writer
 
-Record = Session | Run | Block | Reading
+Record = Session | Run | Block | CanaryReading
+#: The name of a record's kind, in a line and in reports.
+KINDS: dict[type[Record], str] = {Session: "session", Run: "run", Block: "block", CanaryReading: "reading"}
 
 SCHEMA_FILE = Path(__file__).with_name("pointdrop.run-1.schema.json")
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
@@ -67,7 +69,7 @@ class BlockLine(_Line):
 class ReadingLine(_Line):
     """One reading of the machine canary."""
 
-    reading: Reading
+    reading: CanaryReading
 
 
 LINES: dict[str, type[SessionLine | RunLine | BlockLine | ReadingLine]] = {
@@ -92,7 +94,7 @@ def line_of_record(record: Record) -> str:
     >>> line_of_record(Session(id="s", host="h", server="small", fingerprint=Fingerprint(facts={}), started=day))[:40]
     '{"session":{"id":"s","host":"h","server"'
     """
-    return f'{{"{type(record).__name__.lower()}":{record.model_dump_json()}}}'
+    return f'{{"{KINDS[type(record)]}":{record.model_dump_json()}}}'
 
 
 def read_header(line: bytes) -> HeaderLine:
@@ -122,10 +124,10 @@ def read_record(line: bytes) -> Record:
     if kind not in LINES:
         raise InvalidRecord(f"a line is an object with one key, {', '.join(LINES)}")
     try:
-        found = LINES[kind].model_validate_json(line, strict=True)
+        parsed = LINES[kind].model_validate_json(line, strict=True)
     except ValidationError as error:
-        raise InvalidRecord(_said(error)) from None
-    record: Record = getattr(found, kind)
+        raise InvalidRecord(_explained(error)) from None
+    record: Record = getattr(parsed, kind)
     if isinstance(record, Block):
         _check_block(record)
     return record
@@ -138,10 +140,10 @@ def _check_block(block: Block) -> None:
         raise InvalidRecord("the block ended before it started")
 
 
-def _said(error: ValidationError) -> str:
+def _explained(error: ValidationError) -> str:
     """The first problems, each with its place."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    shown = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in problems[:3]]
+    shown = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in problems[:3]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
     return "; ".join(shown) + more
 

@@ -36,23 +36,23 @@ def check_value(value: Any) -> None:
     """InvalidRecord when parsed JSON is deeper, longer or stranger than the bounds allow."""
     waiting: list[tuple[Any, int]] = [(value, 1)]
     while waiting:
-        one, depth = waiting.pop()
-        if isinstance(one, str):
-            _check_text(one)
-        elif isinstance(one, float):
-            if not math.isfinite(one):
+        item, depth = waiting.pop()
+        if isinstance(item, str):
+            _check_text(item)
+        elif isinstance(item, float):
+            if not math.isfinite(item):
                 raise InvalidRecord("a number is not finite")
-        elif isinstance(one, dict | list):
+        elif isinstance(item, dict | list):
             if depth > MAX_DEPTH:
                 raise InvalidRecord(f"nested deeper than {MAX_DEPTH} levels")
-            if len(one) > (MAX_KEYS if isinstance(one, dict) else MAX_ITEMS):
-                raise InvalidRecord(f"an {'object' if isinstance(one, dict) else 'array'} has {len(one)} entries")
-            if isinstance(one, dict):
-                for key in one:
+            if len(item) > (MAX_KEYS if isinstance(item, dict) else MAX_ITEMS):
+                raise InvalidRecord(f"an {'object' if isinstance(item, dict) else 'array'} has {len(item)} entries")
+            if isinstance(item, dict):
+                for key in item:
                     _check_text(key)
-                waiting.extend((inner, depth + 1) for inner in one.values())
+                waiting.extend((inner, depth + 1) for inner in item.values())
             else:
-                waiting.extend((inner, depth + 1) for inner in one)
+                waiting.extend((inner, depth + 1) for inner in item)
 
 
 def _check_text(text: str) -> None:

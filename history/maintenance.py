@@ -12,12 +12,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Table, func, select, text
 
-from history import outcomes, readings, schema, writing
+from history import canary, outcomes, schema, writing
 from history.database import (
     advice,
     current_revision,
@@ -31,9 +32,9 @@ from history.database import writing as write_transaction
 from history.errors import InvalidRecord, StoreUnavailable
 from history.files import replaced, write_atomically
 from history.importing import ImportReport, Rejection, import_lines, read_lines
-from history.interchange import Record
+from history.interchange import KINDS, Record
 from history.model import Row
-from history.reading import blocks, pins, runs, sessions
+from history.queries import blocks, pins, runs, sessions
 from history.records import digest
 from history.spool import locked, spooled
 from history.store import Store
@@ -110,9 +111,9 @@ def _row_problems(connection: Connection, seen: Counter[str], deep: bool) -> Ite
     if not deep:
         return
     yield from _orphans(connection)
-    yield from readings.problems(connection)
+    yield from canary.problems(connection)
     for record in _records(connection):
-        kind = type(record).__name__.lower()
+        kind = KINDS[type(record)]
         if digest(record) != stored[kind].pop(record.id):
             yield f"{kind} {record.id} is not what was written; restore it from a backup"
     for name, digests in stored.items():
@@ -216,26 +217,25 @@ def merge(store: Store, other: Store) -> dict[str, int]:
         for session in sessions(source):
             new["session"] += store.append_session(session)
         for run in list(runs(source)):
-            members = (run, *blocks(source, run.id))
-            fresh, *blocks_new = store.transact(
-                lambda c, known, members=members: [store.put(c, known, one) for one in members]  # type: ignore[misc]
-            )
-            new["run"] += fresh
-            new["block"] += sum(blocks_new)
-        for one in readings.readings(source):
-            new["reading"] += store.append_reading(one)
+            run_is_new, *blocks_are_new = store.transact(partial(_put_all, records=(run, *blocks(source, run.id))))
+            new["run"] += run_is_new
+            new["block"] += sum(blocks_are_new)
+        for canary_reading in canary.readings(source):
+            new["reading"] += store.append_reading(canary_reading)
         for correction in outcomes.supersessions(source):
-            new["supersession"] += store.transact(lambda c, known, one=correction: outcomes.supersede(c, known, one))  # type: ignore[misc]
+            new["supersession"] += store.transact(partial(outcomes.supersede, correction=correction))
         for detection in outcomes.detections(source):
-            found = outcomes.findings_of(source, detection.pk)
-            new["detection"] += store.transact(
-                lambda c, known, one=detection, found=found: outcomes.take_over(c, known, one, found)  # type: ignore[misc]
-            )
+            findings = outcomes.findings_of(source, detection.pk)
+            new["detection"] += store.transact(partial(outcomes.take_over, detection=detection, findings=findings))
         for event in outcomes.events(source):
             new["event"] += store.append_event(event)
         for link in outcomes.links(source):
             new["link"] += store.append_link(link)
     return {kind: count for kind, count in new.items() if count}
+
+
+def _put_all(connection: Connection, row_keys: writing.RowKeys, records: Sequence[Record]) -> list[bool]:
+    return [Store.put(connection, row_keys, record) for record in records]
 
 
 @contextmanager
@@ -285,6 +285,6 @@ def _recover_file(store: Store, path: Path, content: bytes) -> ImportReport:
     ]
     rejected = [Rejection(line=0, reason=bad[0])] if 0 in bad else []
     rejected += [Rejection(line=number, reason=reason) for number, (_, reason) in enumerate(lines, 1) if reason]
-    write_atomically(reasons, "".join(f"line {one.line}: {one.reason}\n" for one in rejected))
+    write_atomically(reasons, "".join(f"line {rejection.line}: {rejection.reason}\n" for rejection in rejected))
     write_atomically(path, b"".join(line + b"\n" for line, _ in lines))
     return report.model_copy(update={"rejected": tuple(rejected)})

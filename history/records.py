@@ -71,10 +71,10 @@ def writer() -> str:
 def in_order(measurements: Sequence[Measurement]) -> list[Measurement]:
     """By test, then metric. InvalidRecord when one block has two values of one test and metric."""
     ordered = sorted(measurements, key=attrgetter("test", "metric"))
-    for one, other in pairwise(ordered):
-        if one.test == other.test and one.metric == other.metric:
+    for measurement, following in pairwise(ordered):
+        if measurement.test == following.test and measurement.metric == following.metric:
             raise InvalidRecord(
-                f"a block runs every test once, but {one.test} has two values of {one.metric}; "
+                f"a block runs every test once, but {measurement.test} has two values of {measurement.metric}; "
                 "give each repetition its own block"
             )
     return ordered
@@ -101,7 +101,7 @@ def digest(row: Row) -> str:
     else:
         content = text_of(shown(row)).encode()
     if b"\\u0000" in content:
-        raise InvalidRecord(f"{type(row).__name__.lower()} holds a NUL character; remove it from the text")
+        raise InvalidRecord(f"a text of this {type(row).__name__} holds a NUL character; remove it")
     return hashlib.sha256(content).hexdigest()
 
 

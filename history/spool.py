@@ -40,7 +40,7 @@ class Spool:
     def __init__(self, dirs: Sequence[Path] | None = None) -> None:
         self.dirs = tuple(dirs) if dirs is not None else spool_dirs()
         self._name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid4().hex}{SUFFIX}"
-        self._written: dict[Path, set[tuple[str, str]]] = {}
+        self._written: dict[Path, set[tuple[type, str]]] = {}
         """Kind and id of the records in this process's file, by its path."""
 
     def keep(self, records: Sequence[Record]) -> Path:
@@ -67,7 +67,7 @@ class Spool:
         with locked(path, "ab") as file:
             before = os.fstat(file.fileno()).st_size
             written = self._written.setdefault(path, set()) if before else set()  # recovered meanwhile: begin anew
-            new = [record for record in records if (type(record).__name__, record.id) not in written]
+            new = [record for record in records if (type(record), record.id) not in written]
             lines = ([] if before else [header_line()]) + [line_of_record(record) for record in new]
             try:
                 rest = memoryview("".join(f"{line}\n" for line in lines).encode())
@@ -81,7 +81,7 @@ class Spool:
                 if not before:
                     path.unlink()
                 raise
-            self._written[path] = written | {(type(record).__name__, record.id) for record in new}
+            self._written[path] = written | {(type(record), record.id) for record in new}
 
 
 @contextmanager

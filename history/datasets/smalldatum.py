@@ -126,13 +126,13 @@ def _session_name(row: _Row) -> str:
 
 def records() -> list[Record]:
     """Sessions, runs and blocks; the same at every call."""
-    made: dict[str, Record] = {}
+    by_id: dict[str, Record] = {}
     blocks: dict[str, list[_Row]] = defaultdict(list)
     for row in _rows():
         key, session = row.key, _session_name(row)
-        made.setdefault(session, _session(session, row))
+        by_id.setdefault(session, _session(session, row))
         run = f"{session}/{key.dbms}/{row.version}/{key.config}"
-        made.setdefault(
+        by_id.setdefault(
             run,
             Run(
                 id=run,
@@ -148,7 +148,7 @@ def records() -> list[Record]:
         blocks[run].append(row)
     for run, rows in blocks.items():
         started = _published(rows[0].source)
-        made[f"{run}/1"] = Block(
+        by_id[f"{run}/1"] = Block(
             id=f"{run}/1",
             run_id=run,
             number=1,
@@ -156,7 +156,7 @@ def records() -> list[Record]:
             ended=started + timedelta(0),
             measurements=tuple(_measurement(row) for row in rows),
         )
-    return list(made.values())
+    return list(by_id.values())
 
 
 def _session(name: str, row: _Row) -> Session:

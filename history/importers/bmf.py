@@ -45,21 +45,21 @@ def parse(content: bytes, about: About) -> Parsed:
     try:
         value = from_json(decoded(content), allow_inf_nan=False)
         check_value(value)
-        found = _FILE.validate_python(value)
+        benchmarks = _FILE.validate_python(value)
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not Bencher Metric Format: {'; '.join(str(error).splitlines()[:3])}")
         return
-    for name, measures in found.items():
+    for name, measures in benchmarks.items():
         parts = name.split("/", PARTS - 1)
         ours = len(parts) == PARTS
         dbms, version, server, config, benchmark, test = parts if ours else ("", "", "", "", "", name)
-        for metric, one in measures.items():
+        for metric, measured in measures.items():
             yield Figure(
                 1,
                 version,
                 test,
                 metric,
-                one.value,
+                measured.value,
                 better=direction(metric, "", about),
                 dbms=dbms,
                 server=server,

@@ -62,29 +62,29 @@ def parse(content: bytes, about: About) -> Parsed:
         check_value(value)
         if isinstance(value, dict):
             value["started"] = value.get("datetime")
-        found = _File.model_validate(value)
-        started = utc(found.started if found.started.tzinfo else found.started.replace(tzinfo=UTC))
+        suite = _File.model_validate(value)
+        started = utc(suite.started if suite.started.tzinfo else suite.started.replace(tzinfo=UTC))
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not pytest-benchmark: {'; '.join(str(error).splitlines()[:3])}")
         return
-    commit = found.commit_info
+    commit = suite.commit_info
     version, line = about.version, ""
     if not version:
         if commit.dirty or not commit.id or commit.id == NO_COMMIT:
             yield Rejection(line=1, reason="the tree was dirty or without a commit; give --release")
             return
         version, line = commit_version(started, commit.id), about.line or COMMIT_LINE
-    for one in found.benchmarks:
+    for benchmark in suite.benchmarks:
         yield Figure(
             1,
             version,
-            one.fullname,
+            benchmark.fullname,
             METRIC,
-            one.stats.median,
+            benchmark.stats.median,
             "s",
             direction(METRIC, "s", about),
-            group=one.group or "",
-            operations=one.stats.rounds * one.stats.iterations,
+            group=benchmark.group or "",
+            operations=benchmark.stats.rounds * benchmark.stats.iterations,
             started=started,
             line=line,
         )

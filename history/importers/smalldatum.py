@@ -58,11 +58,11 @@ def label(text: str) -> Label:
     >>> label("pg17rc1 sync0_comp0_fpi0")
     Label(dbms='postgres', version='17rc1', config='sync0_comp0_fpi0')
     """
-    found = _LABEL.match(text.strip())
-    if not found:
+    match = _LABEL.match(text.strip())
+    if not match:
         raise InvalidRecord(f"{text.strip()!r} is no label of a release, such as my8030_rel.z11a_bee")
-    dbms = DBMS[found["dbms"]]
-    return Label(dbms, version(dbms, found["digits"]) + (found["pre"] or ""), found["config"] or "")
+    dbms = DBMS[match["dbms"]]
+    return Label(dbms, version(dbms, match["digits"]) + (match["pre"] or ""), match["config"] or "")
 
 
 def version(dbms: str, digits: str) -> str:

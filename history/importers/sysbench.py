@@ -70,7 +70,7 @@ def parse(content: bytes, about: About) -> Parsed:
 
 
 def _text(text: str, about: About) -> Parsed:
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     latency = False
     for number, line in enumerate(text.splitlines(), 1):
         latency = line.startswith("Latency (ms)") or (latency and line.startswith(" "))
@@ -82,14 +82,14 @@ def _text(text: str, about: About) -> Parsed:
         elif latency and (match := _LATENCY.match(line)):
             figure = _figure(number, about, LATENCIES[match[1]], float(match[2]))
         if figure is not None:
-            if figure.metric in found:
+            if figure.metric in figures:
                 yield Rejection(line=number, reason=f"a second {figure.metric}: the file holds more than one run")
                 return
-            found[figure.metric] = figure
-    if not {"qps", "events/s"} & found.keys():
+            figures[figure.metric] = figure
+    if not {"qps", "events/s"} & figures.keys():
         yield Rejection(line=0, reason="no `queries: N (R per sec.)`; the run did not finish")
         return
-    yield from found.values()
+    yield from figures.values()
 
 
 def _figure(

@@ -12,6 +12,7 @@ and the arguments of the pure cores are these types and no others.
 
 from __future__ import annotations
 
+from history.model.canary import CanaryReading, CanaryVerdict, Milliseconds, Phase
 from history.model.findings import (
     Cause,
     Direction,
@@ -36,7 +37,6 @@ from history.model.measured import (
     Session,
     StatementPlan,
 )
-from history.model.readings import CanaryVerdict, Milliseconds, Phase, Reading
 from history.model.series import BlockValue, BlockValues, Point, Series, SeriesKey
 from history.model.values import (
     MAJORS,
@@ -64,6 +64,7 @@ __all__ = [
     "BlockStatus",
     "BlockValue",
     "BlockValues",
+    "CanaryReading",
     "CanaryVerdict",
     "Cause",
     "Count",
@@ -85,7 +86,6 @@ __all__ = [
     "Phase",
     "PlanChange",
     "Point",
-    "Reading",
     "Release",
     "Row",
     "Run",

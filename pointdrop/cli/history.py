@@ -42,7 +42,7 @@ def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = 
             "file": report.file,
             "stored": report.stored and not dry_run,
             "new": sum(report.new.values()),
-            "known": report.known,
+            "known": report.unchanged,
             "rejected": report.rejections,
         }
         for report in reports

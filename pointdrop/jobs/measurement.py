@@ -14,7 +14,7 @@ from pathlib import Path
 
 from history.errors import StoreUnavailable
 from history.maintenance import recover_spool
-from history.model import Block, Phase, Reading, Release, Run, Session
+from history.model import Block, CanaryReading, Phase, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text
 from pointdrop.jobs.release_selection import Work, pick, select_named
@@ -62,7 +62,7 @@ class MeasurementSetup:
     say: Callable[[str], None] = lambda text: None
     sink: Callable[[Session, Run, Block], None] | None = None
     """Takes each block besides the history."""
-    keep_reading: Callable[[Reading], None] | None = None
+    keep_reading: Callable[[CanaryReading], None] | None = None
     """Takes each reading of the machine canary besides the history."""
 
     @property

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from history.files import write_atomically
-from history.model import Phase, Reading
+from history.model import CanaryReading, Phase
 from runners.canary.judging import MOST_READINGS, Times, differences, verdict
 from runners.canary.work import work
 from runners.host import host_name
@@ -50,7 +50,7 @@ class Quarantine(BaseModel):
 class Checked(NamedTuple):
     """What a check found."""
 
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[CanaryReading, ...] = ()
     """As taken; none while the host is in quarantine or somebody else measures."""
     quarantine: Quarantine | None = None
 
@@ -98,7 +98,7 @@ class Canary:
             reasons = differences(now, before)
             sick = bool(reasons) and not left
             taken.append(
-                Reading(
+                CanaryReading(
                     host=host_name(),
                     at=at,
                     session_id=session_id,

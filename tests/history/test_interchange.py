@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 
 from history import limits
 from history.importing import ImportReport, import_file, read_lines
-from history.interchange import SCHEMA_FILE, header_line, json_schema, line_of_record
-from history.model import Block, Reading, Run, Session
+from history.interchange import KINDS, SCHEMA_FILE, header_line, json_schema, line_of_record
+from history.model import Block, CanaryReading, Run, Session
 from history.store import Store
 from tests.history.values import BLOCKS, READING, READINGS, RUNS, SESSION, SESSIONS, block, run
 
@@ -33,8 +33,8 @@ def imported(store: Store, folder: Path, text: str | bytes) -> ImportReport:
     return import_file(store, path)
 
 
-def changed(record: Session | Run | Block | Reading, **values: Any) -> str:
-    return json.dumps({type(record).__name__.lower(): record.model_dump(mode="json") | values})
+def changed(record: Session | Run | Block | CanaryReading, **values: Any) -> str:
+    return json.dumps({KINDS[type(record)]: record.model_dump(mode="json") | values})
 
 
 def test_the_committed_schema_is_that_of_the_models() -> None:
@@ -44,7 +44,7 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
 
 @settings(deadline=None)
 @given(st.one_of(SESSIONS, RUNS, BLOCKS, READINGS))
-def test_every_line_we_write_is_valid_by_the_schema(record: Session | Run | Block | Reading) -> None:
+def test_every_line_we_write_is_valid_by_the_schema(record: Session | Run | Block | CanaryReading) -> None:
     SCHEMA.validate(json.loads(line_of_record(record)))
     SCHEMA.validate(json.loads(header_line()))
 
@@ -57,9 +57,9 @@ def test_the_schema_refuses_what_the_import_refuses() -> None:
 def test_an_import_is_idempotent(store: Store, tmp_path: Path) -> None:
     text = "\n".join(lines())
     first = imported(store, tmp_path, text)
-    assert (first.stored, first.new, first.known) == (True, {"session": 1, "run": 2, "block": 2}, 0)
+    assert (first.stored, first.new, first.unchanged) == (True, {"session": 1, "run": 2, "block": 2}, 0)
     again = imported(store, tmp_path, gzip.compress(text.encode()))
-    assert (again.stored, again.new, again.known) == (True, {}, 5)
+    assert (again.stored, again.new, again.unchanged) == (True, {}, 5)
 
 
 @pytest.mark.parametrize(

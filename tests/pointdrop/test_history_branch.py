@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from history.errors import InvalidRecord
-from history.model import Block, FindingEvent, Fingerprint, IssueLink, Measurement, Reading, Release, Run, Session
+from history.model import Block, CanaryReading, FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.history_branch import BRANCH, GitFailed, HistoryBranch, repository_of
 
@@ -46,7 +46,7 @@ def add_night(store: Store, name: str, day: int = 0, blocks: int = 2) -> None:
             )
         )  # fmt: skip
     store.append_reading(
-        Reading(
+        CanaryReading(
             host="bee", at=started, session_id=name, phase="before", cpu_ms=100.0 + day, memory_ms=1.0, sync_ms=1.0,
             verdict="usual",
         )

@@ -14,7 +14,7 @@ Phase = Literal["before", "after"]
 CanaryVerdict = Literal["learning", "usual", "differs"]
 
 
-class Reading(Row):
+class CanaryReading(Row):
     """What a host took once for the fixed work of the machine canary, before or after a session of its."""
 
     host: Name
