@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
@@ -17,6 +17,16 @@ from history.versions import version_key
 
 #: (dbms, line, server, config, benchmark)
 LineKey = tuple[str, str, str, str, str]
+
+
+class RunFilters(TypedDict, total=False):
+    """Parts of what a run is of, where a choice is to be narrower."""
+
+    server: str | None
+    config: str | None
+    benchmark: str | None
+    lane: str | None
+
 
 _session, _run, _block, _release = schema.session.c, schema.run.c, schema.block.c, schema.release.c
 
@@ -283,9 +293,7 @@ def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
     return sorted(keys, key=lambda key: (key[0], key[1] == MAJORS, version_key(key[0], key[1]), key[2:]))
 
 
-def newest_detail(
-    connection: Connection, kind: str, dbms: str, version: str, test: str, filters: dict[str, str | None]
-) -> Any:
+def newest_detail(connection: Connection, kind: str, dbms: str, version: str, test: str, filters: RunFilters) -> Any:
     """The newest stored detail of one test of a release, over blocks that count; None when there is none."""
     columns: dict[str, Any] = {
         "server": _session.server,
@@ -313,16 +321,14 @@ def newest_detail(
 
 
 def functions(
-    connection: Connection, dbms: str, version: str, test: str, filters: dict[str, str | None]
+    connection: Connection, dbms: str, version: str, test: str, filters: RunFilters
 ) -> tuple[FunctionCost, ...]:
     """Costs of the newest block that has them, the most expensive function first; empty without any."""
     costs = newest_detail(connection, "functions", dbms, version, test, filters)
     return tuple(FunctionCost.model_validate(cost) for cost in costs or ())
 
 
-def plans(
-    connection: Connection, dbms: str, version: str, test: str, filters: dict[str, str | None]
-) -> tuple[StatementPlan, ...]:
+def plans(connection: Connection, dbms: str, version: str, test: str, filters: RunFilters) -> tuple[StatementPlan, ...]:
     """Plans of the newest block that has them; empty without any."""
     stored_plans = newest_detail(connection, "plans", dbms, version, test, filters)
     return tuple(StatementPlan.model_validate(plan) for plan in stored_plans or ())

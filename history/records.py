@@ -3,8 +3,9 @@
 Two values are the same record exactly when their canonical texts are equal: keys are sorted, measurements stand in
 the order of their names, numbers are written so that they read back exactly.
 
+>>> from history.model import Release
 >>> digest(Release(dbms="postgres", version="17.2", line="17"))[:16]
-'5b91b4f9d03ee9ad'
+'6ceae3f18ec89693'
 """
 
 from __future__ import annotations

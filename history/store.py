@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from sqlalchemy import URL, Connection, Engine
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
@@ -43,7 +42,7 @@ from history.model import (
     StatementPlan,
 )
 from history.outcomes import Supersession
-from history.queries import LineKey
+from history.queries import LineKey, RunFilters
 from history.spool import Spool
 
 if TYPE_CHECKING:
@@ -92,9 +91,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -310,34 +307,12 @@ class Store:
         majors = selection.get("line") == MAJORS
         return (series for series in self.series(**selection) if majors or series.key.line != MAJORS)
 
-    def functions(
-        self,
-        dbms: str,
-        version: str,
-        test: str,
-        *,
-        server: str | None = None,
-        config: str | None = None,
-        benchmark: str | None = None,
-        lane: str | None = None,
-    ) -> tuple[FunctionCost, ...]:
+    def functions(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[FunctionCost, ...]:
         """Instructions per operation by function, from the newest block that has them, the most expensive first."""
-        filters = {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
         return self._read(lambda connection: queries.functions(connection, dbms, version, test, filters))
 
-    def plans(
-        self,
-        dbms: str,
-        version: str,
-        test: str,
-        *,
-        server: str | None = None,
-        config: str | None = None,
-        benchmark: str | None = None,
-        lane: str | None = None,
-    ) -> tuple[StatementPlan, ...]:
+    def plans(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[StatementPlan, ...]:
         """Plans of the newest block that has them."""
-        filters = {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
         return self._read(lambda connection: queries.plans(connection, dbms, version, test, filters))
 
     def samples(self, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:

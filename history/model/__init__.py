@@ -12,7 +12,6 @@ and the arguments of the pure cores are these types and no others.
 
 from __future__ import annotations
 
-from history.model.canary import CanaryReading, CanaryVerdict, Milliseconds, Phase
 from history.model.findings import (
     Cause,
     Direction,
@@ -29,9 +28,13 @@ from history.model.findings import (
 )
 from history.model.measured import (
     Block,
+    CanaryReading,
+    CanaryVerdict,
     Fingerprint,
     FunctionCost,
     Measurement,
+    Milliseconds,
+    Phase,
     Release,
     Run,
     Session,
