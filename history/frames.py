@@ -1,7 +1,7 @@
 """Series as pandas data frames, for exports and for people: a row a block and metric, or a row a release and metric.
 
-The columns are the fields of `BlockRow` and `ReleaseRow`, in that order, of the dtypes that DTYPES gives to their
-types. `Store.frame` and `Store.release_frame` make them from the history.
+BLOCK_DTYPES and RELEASE_DTYPES are the columns with their dtypes. `Store.frame` and `Store.release_frame` make them
+from the history.
 """
 
 from __future__ import annotations
@@ -49,29 +49,18 @@ class BlockRow(NamedTuple):
     """Digest of the host's fingerprint when the block ran."""
 
 
-class ReleaseRow(NamedTuple):
-    """One release in one series."""
-
-    dbms: str
-    line: str
-    version: str
-    position: int
-    released: date | None
-    server: str
-    config: str
-    benchmark: str
-    test: str
-    group: str
-    metric: str
-    level: float
-    """The median of its blocks, in `unit`."""
-    lowest: float
-    highest: float
-    blocks: int
-    relative: float
-    """`level` divided by that of the first release of the series; NaN where that one is 0."""
-    unit: str
-    better: str
+BLOCK_DTYPES = {name: DTYPES[kind] for name, kind in get_type_hints(BlockRow).items()}
+#: `level` is the median of the release's blocks in `unit`, between `lowest` and `highest` of `blocks`; `relative` is
+#: the level divided by that of the first release of the series, NaN where that one is 0.
+RELEASE_DTYPES = {name: BLOCK_DTYPES[name] for name in BlockRow._fields[: BlockRow._fields.index("value")]} | {
+    "level": "float64",
+    "lowest": "float64",
+    "highest": "float64",
+    "blocks": "int64",
+    "relative": "float64",
+    "unit": "str",
+    "better": "str",
+}
 
 
 def block_rows(all_series: Iterable[Series]) -> Iterator[BlockRow]:
@@ -86,8 +75,8 @@ def block_rows(all_series: Iterable[Series]) -> Iterator[BlockRow]:
                 yield BlockRow(*release, *test, block.value, series.unit, series.better, *run)
 
 
-def release_rows(all_series: Iterable[Series]) -> Iterator[ReleaseRow]:
-    """Series by series, release by release."""
+def release_rows(all_series: Iterable[Series]) -> Iterator[tuple[Any, ...]]:
+    """The columns of RELEASE_DTYPES, series by series, release by release."""
     for series in all_series:
         key = series.key
         first = series.points[0].level
@@ -97,14 +86,13 @@ def release_rows(all_series: Iterable[Series]) -> Iterator[ReleaseRow]:
             numbers, level = point.numbers, point.level
             bounds = (min(numbers), max(numbers), len(numbers))
             relative = level / first if first else float("nan")
-            yield ReleaseRow(*release, *test, level, *bounds, relative, series.unit, series.better)
+            yield (*release, *test, level, *bounds, relative, series.unit, series.better)
 
 
-def _frames(rows: Iterable[tuple[Any, ...]], row_type: type) -> Iterator[DataFrame]:
+def _frames(rows: Iterable[tuple[Any, ...]], dtypes: dict[str, str]) -> Iterator[DataFrame]:
     """Rows in frames of at most ROWS; without any, one empty frame."""
     from pandas import DataFrame
 
-    dtypes = {name: DTYPES[kind] for name, kind in get_type_hints(row_type).items()}
     waiting = iter(rows)
     chunk = list(islice(waiting, ROWS))
     while True:
@@ -113,20 +101,20 @@ def _frames(rows: Iterable[tuple[Any, ...]], row_type: type) -> Iterator[DataFra
             return
 
 
-def block_frames(series: Iterable[Series]) -> Iterator[DataFrame]:
-    """Frames of BlockRow, ROWS at a time in memory; at least one."""
-    return _frames(block_rows(series), BlockRow)
+def block_frames(all_series: Iterable[Series]) -> Iterator[DataFrame]:
+    """Frames of BLOCK_DTYPES, ROWS at a time in memory; at least one."""
+    return _frames(block_rows(all_series), BLOCK_DTYPES)
 
 
-def block_frame(series: Iterable[Series]) -> DataFrame:
+def block_frame(all_series: Iterable[Series]) -> DataFrame:
     """All block values as one frame, its rows numbered from 0."""
     from pandas import concat
 
-    return concat(list(block_frames(series)), ignore_index=True)
+    return concat(list(block_frames(all_series)), ignore_index=True)
 
 
-def release_frame(series: Iterable[Series]) -> DataFrame:
+def release_frame(all_series: Iterable[Series]) -> DataFrame:
     """All releases as one frame, its rows numbered from 0."""
     from pandas import concat
 
-    return concat(list(_frames(release_rows(series), ReleaseRow)), ignore_index=True)
+    return concat(list(_frames(release_rows(all_series), RELEASE_DTYPES)), ignore_index=True)

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
-from history.limits import MAX_MEASUREMENTS, check_value
+from history.limits import MAX_MEASUREMENTS, checked_json
 from history.model import RUN_SCHEMA, Block, CanaryReading, Run, Session
 from history.records import writer
 
@@ -116,10 +115,9 @@ def read_record(line: bytes) -> Record:
     history.errors.InvalidRecord: no JSON: expected value at line 1 column 18
     """
     try:
-        value = from_json(line, allow_inf_nan=False)
+        value = checked_json(line)
     except ValueError as error:
         raise InvalidRecord(f"no JSON: {error}") from None
-    check_value(value)
     kind = next(iter(value), None) if isinstance(value, dict) and len(value) == 1 else None
     if kind not in LINES:
         raise InvalidRecord(f"a line is an object with one key, {', '.join(LINES)}")

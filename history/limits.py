@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pydantic_core import from_json
+
 from history.errors import InvalidRecord
 
 MIB = 1024 * 1024
@@ -30,6 +32,13 @@ MAX_ITEMS = 100_000
 MAX_MEASUREMENTS = 20_000
 #: Rejected lines that are told; the rest are counted.
 MAX_REJECTIONS = 50
+
+
+def checked_json(text: str | bytes) -> Any:
+    """Parsed JSON within the bounds; ValueError when it is none, InvalidRecord when it is out of them."""
+    value = from_json(text, allow_inf_nan=False)
+    check_value(value)
+    return value
 
 
 def check_value(value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, TypedDict
 
@@ -29,6 +29,24 @@ class RunFilters(TypedDict, total=False):
 
 
 _session, _run, _block, _release = schema.session.c, schema.run.c, schema.block.c, schema.release.c
+
+
+#: What results can be chosen by.
+FILTERS: dict[str, Any] = {
+    "id": _run.id,
+    "session_id": _session.id,
+    "dbms": _release.dbms,
+    "line": _release.line,
+    "version": _release.version,
+    "server": _session.server,
+    "config": _run.config,
+    "benchmark": _run.benchmark,
+    "lane": _run.lane,
+}
+
+
+def _chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
+    return (FILTERS[name] == value for name, value in filters.items() if value is not None)
 
 
 def counts() -> ColumnElement[bool]:
@@ -126,17 +144,6 @@ def pins(connection: Connection) -> list[Release]:
 
 def runs(connection: Connection, **filters: str | None) -> Iterator[Run]:
     """In the order they were stored. Filters: id, session_id, dbms, line, version, server, config, benchmark, lane."""
-    columns = {
-        "id": _run.id,
-        "session_id": _session.id,
-        "dbms": _release.dbms,
-        "line": _release.line,
-        "version": _release.version,
-        "server": _session.server,
-        "config": _run.config,
-        "benchmark": _run.benchmark,
-        "lane": _run.lane,
-    }
     query = (
         select(
             _run.id,
@@ -152,7 +159,7 @@ def runs(connection: Connection, **filters: str | None) -> Iterator[Run]:
         .join(schema.session, _session.pk == _run.session_pk)
         .join(schema.release, _release.pk == _run.release_pk)
         .join(schema.bundle, schema.bundle.c.pk == _run.bundle_pk)
-        .where(*(columns[name] == value for name, value in filters.items() if value is not None))
+        .where(*_chosen(filters))
         .order_by(_run.pk)
     )
     for row in connection.execute(query):
@@ -255,17 +262,10 @@ def block_ids(connection: Connection, session_id: str) -> set[str]:
 
 def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
     """Blocks that count, by version. Filters: dbms, config, benchmark, lane, server."""
-    columns: dict[str, Any] = {
-        "dbms": _release.dbms,
-        "config": _run.config,
-        "benchmark": _run.benchmark,
-        "lane": _run.lane,
-        "server": _session.server,
-    }
     query = (
         select(_release.version, func.count())
         .select_from(joined())
-        .where(counts(), *(columns[name] == value for name, value in wanted.items() if value is not None))
+        .where(counts(), *_chosen(wanted))
         .group_by(_release.version)
     )
     blocks_by_version: dict[str, int] = dict(connection.execute(query).all())
@@ -295,12 +295,6 @@ def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
 
 def newest_detail(connection: Connection, kind: str, dbms: str, version: str, test: str, filters: RunFilters) -> Any:
     """The newest stored detail of one test of a release, over blocks that count; None when there is none."""
-    columns: dict[str, Any] = {
-        "server": _session.server,
-        "config": _run.config,
-        "benchmark": _run.benchmark,
-        "lane": _run.lane,
-    }
     detail = schema.detail.c
     query = (
         select(detail.content)
@@ -311,7 +305,7 @@ def newest_detail(connection: Connection, kind: str, dbms: str, version: str, te
             _release.dbms == dbms,
             _release.version == version,
             counts(),
-            *(columns[name] == value for name, value in filters.items() if value is not None),
+            *_chosen(filters),
         )
         .order_by(_block.started.desc(), _block.id.desc())
         .limit(1)

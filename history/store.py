@@ -293,14 +293,14 @@ class Store:
         return assemble.read_series(self.engine, wanted | {"test": test, "metric": metric}, until)
 
     def frame(self, **selection: str | None) -> DataFrame:
-        """One row a block and metric of what `series` would give, as a pandas frame: the columns of `frames.BlockRow`.
+        """One row a block and metric of what `series` would give: the columns of `frames.BLOCK_DTYPES`.
 
         `majors` holds the values of the real lines once more, so it is left out unless it is the line selected.
         """
         return frames.block_frame(self._selected(selection))
 
     def release_frame(self, **selection: str | None) -> DataFrame:
-        """One row a release and metric, selected as for `frame`: the columns of `frames.ReleaseRow`."""
+        """One row a release and metric, selected as for `frame`: the columns of `frames.RELEASE_DTYPES`."""
         return frames.release_frame(self._selected(selection))
 
     def _selected(self, selection: dict[str, str | None]) -> Iterator[Series]:

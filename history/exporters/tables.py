@@ -1,13 +1,12 @@
-"""One row a value, as CSV or Parquet: the columns of `history.frames.BlockRow`, for spreadsheets and notebooks."""
+"""One row a value, as CSV or Parquet: the columns of `history.frames.BLOCK_DTYPES`, for spreadsheets and notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING
 
-from history.frames import BlockRow, block_frames
+from history.frames import BLOCK_DTYPES, block_frames
 from history.model import Series
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 #: Texts that a spreadsheet would take for a formula begin so.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Types of the columns.
-TYPES: dict[str, Any] = get_type_hints(BlockRow)
 
 
 def csv_parts(series: Iterable[Series]) -> Iterator[str]:
@@ -32,7 +29,7 @@ def csv_parts(series: Iterable[Series]) -> Iterator[str]:
 
 
 def _harmless(frame: DataFrame) -> DataFrame:
-    texts = {name: frame[name] for name, kind in TYPES.items() if kind is str}
+    texts = {name: frame[name] for name, dtype in BLOCK_DTYPES.items() if dtype == "str"}
     return frame.assign(**{name: text.mask(text.str.startswith(FORMULA), "'" + text) for name, text in texts.items()})
 
 
@@ -41,8 +38,8 @@ def write_parquet(series: Iterable[Series], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    types = {int: pa.int64(), float: pa.float64(), str: pa.string(), date | None: pa.date32()}
-    schema = pa.schema([(name, types[kind]) for name, kind in TYPES.items()])
+    types = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string(), "datetime64[s]": pa.date32()}
+    schema = pa.schema([(name, types[dtype]) for name, dtype in BLOCK_DTYPES.items()])
     with parquet.ParquetWriter(path, schema) as writer:
         for frame in block_frames(series):
             writer.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False))

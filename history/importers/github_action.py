@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.bmf import PARTS
 from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
 from history.importers.otava import COMMIT_LINE
 from history.importing import Rejection
-from history.limits import check_value
+from history.limits import checked_json
 from history.model import Better, Value
 
 PREFIX = "window.BENCHMARK_DATA ="
@@ -63,8 +62,7 @@ def parse(content: bytes, about: About) -> Parsed:
     """Figures of the array, or of every commit in the store."""
     text = decoded(content).strip().removeprefix(PREFIX).rstrip().removesuffix(";")
     try:
-        value: Any = from_json(text, allow_inf_nan=False)
-        check_value(value)
+        value: Any = checked_json(text)
         if isinstance(value, list):
             benches = _ARRAY.validate_python(value)
             yield from (_figure(bench, "", "", None, "", about) for bench in benches)

@@ -14,13 +14,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
 from history.importers.otava import COMMIT_LINE
 from history.importing import Rejection
-from history.limits import check_value
+from history.limits import checked_json
 from history.model import Value, utc
 
 METRIC = "time"
@@ -58,8 +57,7 @@ def recognise(head: str) -> bool:
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of every test."""
     try:
-        value = from_json(decoded(content), allow_inf_nan=False)
-        check_value(value)
+        value = checked_json(decoded(content))
         if isinstance(value, dict):
             value["started"] = value.get("datetime")
         suite = _File.model_validate(value)

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import re
 from statistics import fmean
-from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, decoded
 from history.importing import Rejection
-from history.limits import check_value
+from history.limits import checked_json
 from history.metrics import shipped_metrics
 
 RATES = {"transactions": "tps", "queries": "qps"}
@@ -107,9 +105,7 @@ def _figure(
 
 def _json(text: str, about: About) -> Parsed:
     try:
-        value: Any = from_json(text, allow_inf_nan=False)
-        check_value(value)
-        entries = _ENTRIES.validate_python(value)
+        entries = _ENTRIES.validate_python(checked_json(text))
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not the JSON of sysbench.report_json: {str(error).splitlines()[0]}")
         return

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from history.datasets import load
-from history.frames import BlockRow, ReleaseRow
+from history.frames import BLOCK_DTYPES, RELEASE_DTYPES
 from history.model import MAJORS, Measurement
 from history.store import Store
 from tests.history.values import SESSION, block, run
@@ -36,7 +36,7 @@ def test_a_row_a_block_and_metric(store: Store, monkeypatch: pytest.MonkeyPatch)
     fill(store)
     monkeypatch.setattr("history.frames.ROWS", 4)
     frame = store.frame(metric="qps")
-    assert list(frame.columns) == list(BlockRow._fields)
+    assert list(frame.columns) == list(BLOCK_DTYPES)
     assert list(frame.index) == list(range(6))
     assert frame["value"].to_list() == [1.0, 4.0, 0.1, 5.0, 2.0, 3.0]
     assert frame["version"].to_list() == ["17.1"] * 2 + ["17.2"] * 3 + ["18.0"]
@@ -44,14 +44,14 @@ def test_a_row_a_block_and_metric(store: Store, monkeypatch: pytest.MonkeyPatch)
     dtypes = {"position": "int64", "released": "datetime64[s]", "value": "float64"}
     for rows in (frame, store.frame(dbms="nobody")):
         assert {name: str(dtype) for name, dtype in rows.dtypes.items()} == {
-            name: dtypes.get(name, "str") for name in BlockRow._fields
+            name: dtypes.get(name, "str") for name in BLOCK_DTYPES
         }
 
 
 def test_a_row_a_release_and_metric(store: Store) -> None:
     fill(store)
     frame = store.release_frame()
-    assert list(frame.columns) == list(ReleaseRow._fields)
+    assert list(frame.columns) == list(RELEASE_DTYPES)
     assert frame[["version", "level", "lowest", "highest", "blocks"]].to_numpy().tolist() == [
         ["17.1", 2.5, 1.0, 4.0, 2],
         ["17.2", 2.0, 0.1, 5.0, 3],
@@ -96,5 +96,5 @@ def test_the_cells_of_the_page_give_what_it_shows(tmp_path: Path, monkeypatch: p
 
 
 def test_the_page_has_every_column() -> None:
-    for name in {*BlockRow._fields, *ReleaseRow._fields}:
+    for name in BLOCK_DTYPES | RELEASE_DTYPES:
         assert f"`{name}`" in PAGE
