@@ -18,9 +18,9 @@ from sqlalchemy import Connection, Engine, or_, select
 
 from history import schema
 from history.database import reading
-from history.layout import Layout, Ran
+from history.layout import CountedBlock, Layout
 from history.model import MAJORS, Better, Series, SeriesKey
-from history.reading import LineKey, counts, joined, lines, releases
+from history.queries import LineKey, counts, joined, lines, releases
 from history.versions import version_key
 
 #: Values read with one query, about, which bounds the memory; and series, at most.
@@ -50,7 +50,7 @@ class SeriesRow(NamedTuple):
     better: Better
 
 
-class Line(NamedTuple):
+class LineIndex(NamedTuple):
     """Everything about one line but its values."""
 
     key: LineKey
@@ -70,35 +70,39 @@ def read_series(engine: Engine, wanted: dict[str, str | None], until: str | None
             yield from _values(engine, line)
 
 
-def describe(connection: Connection, key: LineKey, test: str | None, metric: str | None, until: str | None) -> Line:
+def describe(
+    connection: Connection, key: LineKey, test: str | None, metric: str | None, until: str | None
+) -> LineIndex:
     """The blocks, releases and series of a line; of `majors`, those of the newest release of each line."""
     dbms, name = key[0], key[1]
-    place = kept = _blocks(connection, key)
-    order_of = {version: version_key(dbms, version) for version in {one.version for one in place.values()}}
+    candidates = blocks = _blocks(connection, key)
+    order_of = {version: version_key(dbms, version) for version in {block.version for block in candidates.values()}}
     if until is not None:
         last = version_key(dbms, until)
-        kept = {pk: one for pk, one in place.items() if order_of[one.version] <= last}
-    known = releases(connection, dbms)
+        blocks = {pk: block for pk, block in candidates.items() if order_of[block.version] <= last}
+    all_releases = releases(connection, dbms)
     if name == MAJORS:
         newest: dict[tuple[str, str], str] = {}
-        for one in kept.values():
-            spot = (one.line, one.lane)
-            newest[spot] = max(newest.get(spot, one.version), one.version, key=order_of.__getitem__)
-        kept = {pk: one for pk, one in kept.items() if newest[one.line, one.lane] == one.version}
-        order = sorted({one.version for one in kept.values()}, key=order_of.__getitem__)
+        for block in blocks.values():
+            lane = (block.line, block.lane)
+            newest[lane] = max(newest.get(lane, block.version), block.version, key=order_of.__getitem__)
+        blocks = {pk: block for pk, block in blocks.items() if newest[block.line, block.lane] == block.version}
+        order = sorted({block.version for block in blocks.values()}, key=order_of.__getitem__)
     else:
-        kept = {pk: one for pk, one in kept.items() if one.line == name}
-        order = [one.version for one in known if one.line == name]
-    order += [one for one in dict.fromkeys(ran.version for ran in kept.values()) if one not in order]
-    sessions = {one.session_id for one in kept.values()}
-    controls = {pk: one for pk, one in place.items() if one.version == one.control and one.session_id in sessions}
-    of_lines = {one.line for one in (*kept.values(), *controls.values())}
-    position = {version: at for at, version in enumerate(order)}
-    layout = Layout(kept, controls, position, {one.version: one.released for one in known})
-    return Line(key, layout, _rows(connection, key, of_lines, test, metric))
+        blocks = {pk: block for pk, block in blocks.items() if block.line == name}
+        order = [release.version for release in all_releases if release.line == name]
+    order = list(dict.fromkeys((*order, *(block.version for block in blocks.values()))))
+    sessions = {block.session_id for block in blocks.values()}
+    controls = {
+        pk: block for pk, block in candidates.items() if block.version == block.control and block.session_id in sessions
+    }
+    of_lines = {block.line for block in (*blocks.values(), *controls.values())}
+    position = {version: number for number, version in enumerate(order)}
+    layout = Layout(blocks, controls, position, {release.version: release.released for release in all_releases})
+    return LineIndex(key, layout, _rows(connection, key, of_lines, test, metric))
 
 
-def _blocks(connection: Connection, key: LineKey) -> dict[int, Ran]:
+def _blocks(connection: Connection, key: LineKey) -> dict[int, CountedBlock]:
     """Blocks that count, of a line and of the controls, in the order of sessions and starts; of `majors`, all."""
     dbms, line, server, config, benchmark = key
     block, run, session, release = schema.block.c, schema.run.c, schema.session.c, schema.release.c
@@ -133,8 +137,8 @@ def _blocks(connection: Connection, key: LineKey) -> dict[int, Ran]:
     if line != MAJORS:
         query = query.where(or_(release.line == line, release.version == session.control))
     # Sorted here, since two databases may compare texts in two ways.
-    found = sorted(connection.execute(query), key=lambda row: (row[-2], row[5], row[-1], row[1]))
-    return {row[0]: Ran(*row[:-2]) for row in found}
+    rows = sorted(connection.execute(query), key=lambda row: (row[-2], row[5], row[-1], row[1]))
+    return {row[0]: CountedBlock(*row[:-2]) for row in rows}
 
 
 def _rows(
@@ -151,8 +155,8 @@ def _rows(
     )
     query = query.where(table.test == test) if test is not None else query
     query = query.where(table.metric == metric) if metric is not None else query
-    found = [SeriesRow(*row) for row in connection.execute(query)]
-    return sorted(found, key=lambda one: (one.test, one.metric, one.pk))
+    rows = [SeriesRow(*row) for row in connection.execute(query)]
+    return sorted(rows, key=lambda row: (row.test, row.metric, row.pk))
 
 
 def _batches(rows: Iterable[SeriesRow], blocks: int) -> Iterator[list[list[SeriesRow]]]:
@@ -168,18 +172,20 @@ def _batches(rows: Iterable[SeriesRow], blocks: int) -> Iterator[list[list[Serie
         yield list(same.values())
 
 
-def _values(engine: Engine, line: Line) -> Iterator[Series]:
+def _values(engine: Engine, line: LineIndex) -> Iterator[Series]:
     layout, own = line.layout, line.key[1]
     if not layout.blocks:
         return
     for batch in _batches(line.rows, len(layout.blocks)):
-        here = [row.pk for rows in batch for row in rows if own in (MAJORS, row.line)]
-        there = [row.pk for rows in batch for row in rows if own not in (MAJORS, row.line)]
+        own_series = [row.pk for rows in batch for row in rows if own in (MAJORS, row.line)]
+        control_series = [row.pk for rows in batch for row in rows if own not in (MAJORS, row.line)]
         with reading(engine) as connection, _collector_paused():
-            found = _read(connection, here, layout.blocks.keys() | layout.controls.keys(), few=own == MAJORS)
-            found |= _read(connection, there, layout.controls.keys(), few=True)
-            made = [_series(line, rows[-1], [found[row.pk] for row in rows if row.pk in found]) for rows in batch]
-        yield from (one for one in made if one is not None)
+            columns = _read(connection, own_series, layout.blocks.keys() | layout.controls.keys(), few=own == MAJORS)
+            columns |= _read(connection, control_series, layout.controls.keys(), few=True)
+            batch_series = [
+                _series(line, rows[-1], [columns[row.pk] for row in rows if row.pk in columns]) for rows in batch
+            ]
+        yield from (series for series in batch_series if series is not None)
 
 
 @contextmanager
@@ -202,7 +208,7 @@ def _read(connection: Connection, series: list[int], blocks: Collection[int], *,
     """
     if not series or not blocks:
         return {}
-    found: dict[int, Columns] = {}
+    columns: dict[int, Columns] = {}
     same: dict[tuple[int, ...], tuple[int, ...]] = {}
     named = f"AND block_pk IN ({_numbers(blocks)})" if few and len(blocks) <= NAMED_BLOCKS else ""
     if len(blocks) >= LONG_SERIES:
@@ -210,15 +216,15 @@ def _read(connection: Connection, series: list[int], blocks: Collection[int], *,
             query = f"SELECT block_pk, value FROM measurement WHERE series_pk = {int(pk)} {named} ORDER BY 1"
             if rows := connection.exec_driver_sql(query).cursor.fetchall():
                 of_blocks, values = zip(*rows, strict=True)
-                found[pk] = (same.setdefault(of_blocks, of_blocks), values)
-        return found
+                columns[pk] = (same.setdefault(of_blocks, of_blocks), values)
+        return columns
     query = f"SELECT series_pk, block_pk, value FROM measurement WHERE series_pk IN ({_numbers(series)}) {named}"
     cursor = connection.exec_driver_sql(f"{query} ORDER BY 1, 2").cursor
     every = chain.from_iterable(iter(partial(cursor.fetchmany, ROWS), []))
     for pk, group in groupby(every, key=itemgetter(0)):
         _, of_blocks, values = zip(*group, strict=True)
-        found[pk] = (same.setdefault(of_blocks, of_blocks), values)
-    return found
+        columns[pk] = (same.setdefault(of_blocks, of_blocks), values)
+    return columns
 
 
 def _numbers(pks: Iterable[int]) -> str:
@@ -226,11 +232,11 @@ def _numbers(pks: Iterable[int]) -> str:
     return ",".join(str(int(pk)) for pk in pks)
 
 
-def _series(line: Line, newest: SeriesRow, found: list[Columns]) -> Series | None:
+def _series(line: LineIndex, newest: SeriesRow, columns: list[Columns]) -> Series | None:
     """One series, or None when no block of the line has a value of it. Group, unit and direction are the newest."""
-    if not found:
+    if not columns:
         return None
-    blocks, values = found[0] if len(found) == 1 else [tuple(chain(*of)) for of in zip(*found, strict=True)]
+    blocks, values = columns[0] if len(columns) == 1 else [tuple(chain(*of)) for of in zip(*columns, strict=True)]
     arrangement = line.layout.arrangement(blocks)
     if not arrangement.releases:
         return None

@@ -221,12 +221,12 @@ def migrate(engine: Engine, revision: str = "head") -> None:
         config.attributes["connection"] = connection
         script = ScriptDirectory.from_config(config)
         now = current_revision(connection)
-        known = {one.revision for one in script.walk_revisions()}
-        if now is not None and now not in known:
+        revisions = {script_revision.revision for script_revision in script.walk_revisions()}
+        if now is not None and now not in revisions:
             raise StoreUnavailable(
                 f"{_where(engine.url)} was written by a newer Pointdrop (revision {now}); update this one"
             )
         target = script.as_revision_number(revision)
-        order = ["base", *reversed([one.revision for one in script.walk_revisions()])]
+        order = ["base", *reversed([script_revision.revision for script_revision in script.walk_revisions()])]
         back = order.index(str(target or "base")) < order.index(now or "base")
         (command.downgrade if back else command.upgrade)(config, revision)

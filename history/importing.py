@@ -10,18 +10,19 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field
 from sqlalchemy import Connection
 
-from history.errors import HistoryError, InvalidRecord, StoreUnavailable
-from history.interchange import Record, read_header, read_record
+from history.errors import HistoryError, InvalidRecord, StoreUnavailable, UnknownSeries
+from history.interchange import KINDS, Record, read_header, read_record
 from history.limits import MAX_FILE_BYTES, MAX_LINE_BYTES, MAX_LINES, MAX_REJECTIONS
-from history.model import Row
+from history.model import Block, Row, Run, Session
 from history.store import Store
-from history.writing import Known
+from history.writing import RowKeys
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -40,7 +41,7 @@ class ImportReport(Row):
     file: str
     new: dict[str, int] = Field(default_factory=dict)
     """Records by kind that the history did not have."""
-    known: int = 0
+    unchanged: int = 0
     """Records it had already."""
     rejected: tuple[Rejection, ...] = ()
     """The first of them; `rejections` counts all."""
@@ -48,11 +49,11 @@ class ImportReport(Row):
 
     @property
     def stored(self) -> bool:
-        """Whether the file's records are in the history now."""
+        """Whether all of the file's records are in the history now."""
         return self.rejections == 0
 
 
-class Line(NamedTuple):
+class RecordLine(NamedTuple):
     """A record, or why there is none, with the number of its line."""
 
     number: int
@@ -108,7 +109,7 @@ def split_lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number + 1, rest
 
 
-def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
+def read_lines(chunks: Iterable[bytes]) -> Iterator[RecordLine]:
     """Records of a `pointdrop.run/1` file, one bad line after another."""
     first = True
     try:
@@ -118,51 +119,65 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
                     read_header(line)
                     first = False
                     continue
-                yield Line(number, read_record(line))
+                yield RecordLine(number, read_record(line))
             except InvalidRecord as error:
-                yield Line(number, None, str(error))
+                yield RecordLine(number, None, str(error))
                 if first:
                     return
     except InvalidRecord as error:
-        yield Line(0, None, str(error))
+        yield RecordLine(0, None, str(error))
         return
     if first:
-        yield Line(0, None, "the file is empty")
+        yield RecordLine(0, None, "the file is empty")
 
 
 def import_lines(
-    store: Store, name: str, lines: Callable[[], Iterable[Line]], *, dry_run: bool = False
+    store: Store, name: str, lines: Callable[[], Iterable[RecordLine]], *, dry_run: bool = False, partial: bool = False
 ) -> ImportReport:
     """Store all records of one source in one transaction, or none. `lines` may be called more than once.
 
-    `dry_run` does everything but keep it.
+    `dry_run` does everything but keep it. `partial` stores the good records of a source that has bad ones too, and
+    reports every one of these.
     """
     report = ImportReport(file=name)
+    reported = MAX_LINES if partial else MAX_REJECTIONS
 
-    def work(connection: Connection, known: Known) -> ImportReport:
+    def work(connection: Connection, row_keys: RowKeys) -> ImportReport:
         nonlocal report
         new: Counter[str] = Counter()
         rejected: list[Rejection] = []
-        held = rejections = 0
+        refused: set[tuple[type[Record], str]] = set()
+        unchanged = rejections = 0
         for line in lines():
             reason = line.reason
             if line.record is not None:
                 try:  # also after a rejection, so that one import tells all that is wrong
-                    fresh = store.put(connection, known, line.record)
-                    new[type(line.record).__name__.lower()] += fresh
-                    held += not fresh
+                    if (parent := _parent(line.record)) in refused:
+                        raise UnknownSeries(f"its {KINDS[parent[0]]} {parent[1]} could not be taken")
+                    with connection.begin_nested() if partial else nullcontext():
+                        fresh = store.put(connection, row_keys, line.record)
+                    new[KINDS[type(line.record)]] += fresh
+                    unchanged += not fresh
                     continue
                 except StoreUnavailable:
                     raise
                 except HistoryError as error:
+                    row_keys.forget()
+                    refused.add((type(line.record), line.record.id))
                     reason = str(error)
             rejections += 1
-            if len(rejected) < MAX_REJECTIONS:
+            if len(rejected) < reported:
                 rejected.append(Rejection(line=line.number, reason=reason))
-        if rejections:
+        if rejections and not partial:
             report = ImportReport(file=name, rejected=tuple(rejected), rejections=rejections)
             raise _Undone
-        report = ImportReport(file=name, new={kind: count for kind, count in new.items() if count}, known=held)
+        report = ImportReport(
+            file=name,
+            new={kind: count for kind, count in new.items() if count},
+            unchanged=unchanged,
+            rejected=tuple(rejected),
+            rejections=rejections,
+        )
         if dry_run:
             raise _Undone
         return report
@@ -173,6 +188,13 @@ def import_lines(
         return report
 
 
+def _parent(record: Record) -> tuple[type[Record], str] | None:
+    """The record that has to be stored before this one."""
+    if isinstance(record, Block):
+        return Run, record.run_id
+    return (Session, record.session_id) if isinstance(record, Run) else None
+
+
 def import_file(store: Store, path: Path, *, dry_run: bool = False) -> ImportReport:
     """One `pointdrop.run/1` file, gzip'd or not."""
     return import_lines(store, str(path), lambda: read_lines(chunks(path)), dry_run=dry_run)
@@ -180,4 +202,4 @@ def import_file(store: Store, path: Path, *, dry_run: bool = False) -> ImportRep
 
 def import_records(store: Store, name: str, records: Sequence[Record]) -> ImportReport:
     """Records made by this process, for instance out of another format; their numbers count from 1."""
-    return import_lines(store, name, lambda: [Line(number, one) for number, one in enumerate(records, 1)])
+    return import_lines(store, name, lambda: [RecordLine(number, record) for number, record in enumerate(records, 1)])

@@ -3,7 +3,7 @@
 The first line names the format and who wrote it; every other line is one record under the name of its kind:
 
 ```
-{"schema":"pointdrop.run/1","writer":"pointdrop 0.1.0"}
+{"schema":"pointdrop.run/1","writer":"pointdrop 0.1.0+g3f2a9c1d44e0"}
 {"session":{"id":"s1","host":"bee","server":"small","fingerprint":{"facts":{}},"started":"2026-01-05T00:00:00Z"}}
 {"run":{"id":"r1","session_id":"s1","release":{"dbms":"mysql","version":"8.0.30","line":"8.0"},...}}
 {"block":{"id":"b1","run_id":"r1","number":1,"started":"2026-01-05T00:01:00Z","measurements":[...],...}}
@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
-from history.limits import MAX_MEASUREMENTS, check_value
-from history.model import RUN_SCHEMA, Block, Reading, Run, Session
-from history.records import WRITER
+from history.limits import MAX_MEASUREMENTS, checked_json
+from history.model import RUN_SCHEMA, Block, CanaryReading, Run, Session
+from history.records import writer
 
-Record = Session | Run | Block | Reading
+Record = Session | Run | Block | CanaryReading
+#: The name of a record's kind, in a line and in reports.
+KINDS: dict[type[Record], str] = {Session: "session", Run: "run", Block: "block", CanaryReading: "reading"}
 
 SCHEMA_FILE = Path(__file__).with_name("pointdrop.run-1.schema.json")
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
@@ -67,7 +68,7 @@ class BlockLine(_Line):
 class ReadingLine(_Line):
     """One reading of the machine canary."""
 
-    reading: Reading
+    reading: CanaryReading
 
 
 LINES: dict[str, type[SessionLine | RunLine | BlockLine | ReadingLine]] = {
@@ -77,7 +78,10 @@ LINES: dict[str, type[SessionLine | RunLine | BlockLine | ReadingLine]] = {
     "reading": ReadingLine,
 }
 
-HEADER = json.dumps({"schema": RUN_SCHEMA, "writer": WRITER}, separators=(",", ":"))
+
+def header_line() -> str:
+    """The first line of a file that this process writes."""
+    return json.dumps({"schema": RUN_SCHEMA, "writer": writer()}, separators=(",", ":"))
 
 
 def line_of_record(record: Record) -> str:
@@ -89,7 +93,7 @@ def line_of_record(record: Record) -> str:
     >>> line_of_record(Session(id="s", host="h", server="small", fingerprint=Fingerprint(facts={}), started=day))[:40]
     '{"session":{"id":"s","host":"h","server"'
     """
-    return f'{{"{type(record).__name__.lower()}":{record.model_dump_json()}}}'
+    return f'{{"{KINDS[type(record)]}":{record.model_dump_json()}}}'
 
 
 def read_header(line: bytes) -> HeaderLine:
@@ -111,18 +115,17 @@ def read_record(line: bytes) -> Record:
     history.errors.InvalidRecord: no JSON: expected value at line 1 column 18
     """
     try:
-        value = from_json(line, allow_inf_nan=False)
+        value = checked_json(line)
     except ValueError as error:
         raise InvalidRecord(f"no JSON: {error}") from None
-    check_value(value)
     kind = next(iter(value), None) if isinstance(value, dict) and len(value) == 1 else None
     if kind not in LINES:
         raise InvalidRecord(f"a line is an object with one key, {', '.join(LINES)}")
     try:
-        found = LINES[kind].model_validate_json(line, strict=True)
+        parsed = LINES[kind].model_validate_json(line, strict=True)
     except ValidationError as error:
-        raise InvalidRecord(_said(error)) from None
-    record: Record = getattr(found, kind)
+        raise InvalidRecord(_explained(error)) from None
+    record: Record = getattr(parsed, kind)
     if isinstance(record, Block):
         _check_block(record)
     return record
@@ -135,10 +138,10 @@ def _check_block(block: Block) -> None:
         raise InvalidRecord("the block ended before it started")
 
 
-def _said(error: ValidationError) -> str:
+def _explained(error: ValidationError) -> str:
     """The first problems, each with its place."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    shown = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in problems[:3]]
+    shown = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in problems[:3]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
     return "; ".join(shown) + more
 

@@ -26,15 +26,15 @@ _set = object.__setattr__
 
 def _point(version: str, position: int, values: BlockValues, released: date | None) -> Point:
     """`Point.model_construct`, at a fifth of its price: a line has as many points as tests times releases."""
-    one = Point.__new__(Point)
-    _set(one, "__dict__", {"version": version, "position": position, "values": values, "released": released})
-    _set(one, "__pydantic_fields_set__", _FIELDS)
-    _set(one, "__pydantic_extra__", None)
-    _set(one, "__pydantic_private__", None)
-    return one
+    point = Point.__new__(Point)
+    _set(point, "__dict__", {"version": version, "position": position, "values": values, "released": released})
+    _set(point, "__pydantic_fields_set__", _FIELDS)
+    _set(point, "__pydantic_extra__", None)
+    _set(point, "__pydantic_private__", None)
+    return point
 
 
-class Ran(NamedTuple):
+class CountedBlock(NamedTuple):
     """A block that counts, as its values see it."""
 
     pk: int
@@ -86,8 +86,8 @@ class Layout:
 
     def __init__(
         self,
-        blocks: Mapping[int, Ran],
-        controls: Mapping[int, Ran],
+        blocks: Mapping[int, CountedBlock],
+        controls: Mapping[int, CountedBlock],
         position: Mapping[str, int],
         released: Mapping[str, date | None],
     ) -> None:
@@ -101,7 +101,7 @@ class Layout:
     def _arrangement(self, pks: tuple[int, ...]) -> Arrangement:
         """For values of the blocks `pks`; those of other lines and of blocks that do not count are left out."""
         order = sorted((self._rank[pk], at, pk) for at, pk in enumerate(pks) if pk in self._rank)
-        own: dict[str, list[tuple[int, Ran]]] = defaultdict(list)
+        own: dict[str, list[tuple[int, CountedBlock]]] = defaultdict(list)
         control: dict[str, list[int]] = defaultdict(list)
         for _, at, pk in order:
             if pk in self.blocks:
@@ -114,14 +114,12 @@ class Layout:
                 self.position[version],
                 self.released.get(version),
                 _picker([at for at, _ in own[version]]),
-                tuple(
-                    zip(*((one.block_id, one.session_id, one.host, one.epoch) for _, one in own[version]), strict=True)
-                ),
+                tuple(zip(*(block.names for _, block in own[version]), strict=True)),
             )
             for version in sorted(own, key=self.position.__getitem__)
         ]
-        met = {one.session_id for blocks in own.values() for _, one in blocks}
-        return Arrangement(releases, {name: _picker(control[name]) for name in sorted(control) if name in met})
+        sessions = {block.session_id for blocks in own.values() for _, block in blocks}
+        return Arrangement(releases, {name: _picker(control[name]) for name in sorted(control) if name in sessions})
 
     def points(self, arrangement: Arrangement, values: Sequence[float]) -> tuple[Point, ...]:
         """The points of one series."""

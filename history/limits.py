@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pydantic_core import from_json
+
 from history.errors import InvalidRecord
 
 MIB = 1024 * 1024
@@ -32,27 +34,34 @@ MAX_MEASUREMENTS = 20_000
 MAX_REJECTIONS = 50
 
 
+def checked_json(text: str | bytes) -> Any:
+    """Parsed JSON within the bounds; ValueError when it is none, InvalidRecord when it is out of them."""
+    value = from_json(text, allow_inf_nan=False)
+    check_value(value)
+    return value
+
+
 def check_value(value: Any) -> None:
     """InvalidRecord when parsed JSON is deeper, longer or stranger than the bounds allow."""
     waiting: list[tuple[Any, int]] = [(value, 1)]
     while waiting:
-        one, depth = waiting.pop()
-        if isinstance(one, str):
-            _check_text(one)
-        elif isinstance(one, float):
-            if not math.isfinite(one):
+        item, depth = waiting.pop()
+        if isinstance(item, str):
+            _check_text(item)
+        elif isinstance(item, float):
+            if not math.isfinite(item):
                 raise InvalidRecord("a number is not finite")
-        elif isinstance(one, dict | list):
+        elif isinstance(item, dict | list):
             if depth > MAX_DEPTH:
                 raise InvalidRecord(f"nested deeper than {MAX_DEPTH} levels")
-            if len(one) > (MAX_KEYS if isinstance(one, dict) else MAX_ITEMS):
-                raise InvalidRecord(f"an {'object' if isinstance(one, dict) else 'array'} has {len(one)} entries")
-            if isinstance(one, dict):
-                for key in one:
+            if len(item) > (MAX_KEYS if isinstance(item, dict) else MAX_ITEMS):
+                raise InvalidRecord(f"an {'object' if isinstance(item, dict) else 'array'} has {len(item)} entries")
+            if isinstance(item, dict):
+                for key in item:
                     _check_text(key)
-                waiting.extend((inner, depth + 1) for inner in one.values())
+                waiting.extend((inner, depth + 1) for inner in item.values())
             else:
-                waiting.extend((inner, depth + 1) for inner in one)
+                waiting.extend((inner, depth + 1) for inner in item)
 
 
 def _check_text(text: str) -> None:

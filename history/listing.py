@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from history.errors import InvalidRecord
-from history.exporters.tidy import COLUMNS, rows
-from history.model import MAJORS, Release, Series
+from history.frames import block_rows
+from history.model import MAJORS, Series
 from history.store import Store
 
 KINDS = (
@@ -25,6 +25,7 @@ KINDS = (
     "links",
     "corrections",
 )
+FINDING_COLUMNS = {"key", "kind", "tier", "cause", "dbms", "line", "previous", "release"}
 PLACE = ("dbms", "line", "server", "config", "benchmark")
 
 
@@ -42,60 +43,58 @@ def rows_of(store: Store, what: str, wanted: dict[str, str | None], session: str
             ]
         case "releases":
             of_line = {"line": place["line"]}
-            return [row for row in map(_release, store.releases(place["dbms"])) if _agrees(row, of_line)]
+            rows = (release.model_dump(mode="json") for release in store.releases(place["dbms"]))
+            return [row for row in rows if _agrees(row, of_line)]
         case "sessions":
             return [
                 {
-                    "session": one.id,
-                    "started": one.started.isoformat(),
-                    "host": one.host,
-                    "server": one.server,
-                    "epoch": one.fingerprint.digest,
-                    "control": one.control,
-                    "plan": one.plan,
+                    "session": session.id,
+                    "started": session.started.isoformat(),
+                    "host": session.host,
+                    "server": session.server,
+                    "epoch": session.fingerprint.digest,
+                    "control": session.control,
+                    "plan": session.plan,
                 }
-                for one in store.sessions()
-                if place["server"] in (None, one.server)
+                for session in store.sessions()
+                if place["server"] in (None, session.server)
             ]
         case "runs" | "blocks":
             return list(_runs(store, place, session, blocks=what == "blocks"))
         case "readings":
             return [
-                one.model_dump(mode="json") | {"reasons": "; ".join(one.reasons)}
-                for one in store.readings()
-                if session in (None, one.session_id)
+                reading.model_dump(mode="json") | {"reasons": "; ".join(reading.reasons)}
+                for reading in store.readings()
+                if session in (None, reading.session_id)
             ]
         case "series":
-            return [_series(one) for one in store.series(**wanted)]
+            return [_series(series) for series in store.series(**wanted)]
         case "values":
-            return [dict(zip(COLUMNS, row, strict=True)) for row in rows(store.series(**wanted))]
+            return [row._asdict() for row in block_rows(store.series(**wanted)) if row.line != MAJORS]
         case "findings":
-            kept = ("key", "kind", "tier", "cause", "dbms", "line", "previous", "release")
-            found = store.findings(place["dbms"], place["line"])
-            return [one.model_dump(include=set(kept)) | {"moves": len(one.moves)} for one in found]
+            return [
+                finding.model_dump(include=FINDING_COLUMNS) | {"moves": len(finding.moves)}
+                for finding in store.findings(place["dbms"], place["line"])
+            ]
         case "events":
-            return [one.model_dump(mode="json") for one in store.events()]
+            return [event.model_dump(mode="json") for event in store.events()]
         case "links":
-            return [one.model_dump() for one in store.links()]
+            return [link.model_dump() for link in store.links()]
         case _:
-            return [one._asdict() | {"at": one.at.isoformat()} for one in store.supersessions()]
+            return [correction._asdict() | {"at": correction.at.isoformat()} for correction in store.supersessions()]
 
 
 def lines_told(store: Store) -> str:
     """The lines that have results, for somebody who asked for others: `mysql 5.6, 8.0; postgres 17`."""
-    found: dict[str, list[str]] = defaultdict(list)
+    lines_by_dbms: dict[str, list[str]] = defaultdict(list)
     for dbms, line, *_ in store.lines():
-        if line != MAJORS and line not in found[dbms]:
-            found[dbms].append(line)
-    return "; ".join(f"{dbms} {', '.join(of_it)}" for dbms, of_it in found.items())
+        if line != MAJORS and line not in lines_by_dbms[dbms]:
+            lines_by_dbms[dbms].append(line)
+    return "; ".join(f"{dbms} {', '.join(of_it)}" for dbms, of_it in lines_by_dbms.items())
 
 
 def _agrees(row: dict[str, Any], wanted: dict[str, str | None]) -> bool:
     return all(value is None or row[name] == value for name, value in wanted.items())
-
-
-def _release(one: Release) -> dict[str, Any]:
-    return one.model_dump(mode="json")
 
 
 def _runs(store: Store, place: dict[str, str | None], session: str | None, *, blocks: bool) -> Iterator[dict[str, Any]]:
@@ -113,24 +112,24 @@ def _runs(store: Store, place: dict[str, str | None], session: str | None, *, bl
         if not blocks:
             yield row
             continue
-        for one in store.blocks(run.id, details=False):
+        for block in store.blocks(run.id, details=False):
             yield {
-                "block": one.id,
-                "number": one.number,
-                "status": one.status,
-                "reason": one.reason,
-                "started": one.started.isoformat(),
-                "measurements": len(one.measurements),
+                "block": block.id,
+                "number": block.number,
+                "status": block.status,
+                "reason": block.reason,
+                "started": block.started.isoformat(),
+                "measurements": len(block.measurements),
             } | {name: row[name] for name in ("run", "session", "dbms", "version")}
 
 
-def _series(one: Series) -> dict[str, Any]:
+def _series(series: Series) -> dict[str, Any]:
     return {
-        "series": one.key.id,
-        "unit": one.unit,
-        "better": one.better,
-        "releases": len(one.points),
-        "values": sum(len(point.values) for point in one.points),
-        "first": one.points[0].version,
-        "last": one.points[-1].version,
+        "series": series.key.id,
+        "unit": series.unit,
+        "better": series.better,
+        "releases": len(series.points),
+        "values": sum(len(point.values) for point in series.points),
+        "first": series.points[0].version,
+        "last": series.points[-1].version,
     }

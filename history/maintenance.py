@@ -6,19 +6,19 @@ queried and restored into SQLite or PostgreSQL. A merge takes over what another 
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Table, func, select, text
 
-from history import outcomes, readings, schema, writing
+from history import canary, outcomes, schema, writing
 from history.database import (
     advice,
     current_revision,
@@ -30,10 +30,11 @@ from history.database import (
 )
 from history.database import writing as write_transaction
 from history.errors import InvalidRecord, StoreUnavailable
-from history.importing import ImportReport, import_lines, read_lines
-from history.interchange import Record
+from history.files import replaced, write_atomically
+from history.importing import ImportReport, Rejection, import_lines, read_lines
+from history.interchange import KINDS, Record
 from history.model import Row
-from history.reading import blocks, pins, runs, sessions
+from history.queries import blocks, pins, runs, sessions
 from history.records import digest
 from history.spool import locked, spooled
 from history.store import Store
@@ -42,6 +43,8 @@ from history.store import Store
 ROWS = 5_000
 #: Problems that are told one by one.
 MAX_PROBLEMS = 50
+#: Of the file that says why a spool file could not be taken whole.
+REASONS = ".reasons.txt"
 
 
 class VerifyReport(Row):
@@ -108,9 +111,9 @@ def _row_problems(connection: Connection, seen: Counter[str], deep: bool) -> Ite
     if not deep:
         return
     yield from _orphans(connection)
-    yield from readings.problems(connection)
+    yield from canary.problems(connection)
     for record in _records(connection):
-        kind = type(record).__name__.lower()
+        kind = KINDS[type(record)]
         if digest(record) != stored[kind].pop(record.id):
             yield f"{kind} {record.id} is not what was written; restore it from a backup"
     for name, digests in stored.items():
@@ -130,31 +133,23 @@ def backup(store: Store, out: Path) -> Path:
     """Write a backup of one moment to `out`, which appears whole or not at all."""
     if out.exists():
         raise InvalidRecord(f"{out} exists; name another file, a backup overwrites nothing")
-    part = out.with_name(out.name + ".part")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
-        _copy_whole(store, part)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(out)
+        with replaced(out) as draft:
+            _copy_whole(store, draft)
     except sqlite3.Error as error:
         raise StoreUnavailable(f"the backup {out}: {advice(str(error))}") from error
     except OSError as error:
         raise StoreUnavailable(f"the backup {out} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
     return out
 
 
-def _copy_whole(store: Store, part: Path) -> None:
+def _copy_whole(store: Store, out: Path) -> None:
     if sqlite_path(store.url) is not None:
         with store.engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.execute("VACUUM INTO ?", (str(part),))
+            driver.execute("VACUUM INTO ?", (str(out),))
         return
-    with Store.open(sqlite_url(part)) as copy, reading(store.engine) as source:
+    with Store.open(sqlite_url(out)) as copy, reading(store.engine) as source:
         with write_transaction(copy.engine) as target:
             copy_tables(source, target)
         with copy.engine.connect() as connection:
@@ -222,26 +217,25 @@ def merge(store: Store, other: Store) -> dict[str, int]:
         for session in sessions(source):
             new["session"] += store.append_session(session)
         for run in list(runs(source)):
-            members = (run, *blocks(source, run.id))
-            fresh, *blocks_new = store.transact(
-                lambda c, known, members=members: [store.put(c, known, one) for one in members]  # type: ignore[misc]
-            )
-            new["run"] += fresh
-            new["block"] += sum(blocks_new)
-        for one in readings.readings(source):
-            new["reading"] += store.append_reading(one)
+            run_is_new, *blocks_are_new = store.transact(partial(_put_all, records=(run, *blocks(source, run.id))))
+            new["run"] += run_is_new
+            new["block"] += sum(blocks_are_new)
+        for canary_reading in canary.readings(source):
+            new["reading"] += store.append_reading(canary_reading)
         for correction in outcomes.supersessions(source):
-            new["supersession"] += store.transact(lambda c, known, one=correction: outcomes.supersede(c, known, one))  # type: ignore[misc]
+            new["supersession"] += store.transact(partial(outcomes.supersede, correction=correction))
         for detection in outcomes.detections(source):
-            found = outcomes.findings_of(source, detection.pk)
-            new["detection"] += store.transact(
-                lambda c, known, one=detection, found=found: outcomes.take_over(c, known, one, found)  # type: ignore[misc]
-            )
+            findings = outcomes.findings_of(source, detection.pk)
+            new["detection"] += store.transact(partial(outcomes.take_over, detection=detection, findings=findings))
         for event in outcomes.events(source):
             new["event"] += store.append_event(event)
         for link in outcomes.links(source):
             new["link"] += store.append_link(link)
     return {kind: count for kind, count in new.items() if count}
+
+
+def _put_all(connection: Connection, row_keys: writing.RowKeys, records: Sequence[Record]) -> list[bool]:
+    return [Store.put(connection, row_keys, record) for record in records]
 
 
 @contextmanager
@@ -254,27 +248,43 @@ def opened(url: str | URL) -> Iterator[Store]:
         yield store
 
 
-def recover(store: Store, dirs: Sequence[Path] | None = None) -> list[ImportReport]:
-    """Import spooled results; a file whose results are in the history is removed, any other stays.
+def recover_spool(store: Store, dirs: Sequence[Path] | None = None) -> list[ImportReport]:
+    """Import spooled results; a file whose results are in the history is removed.
 
-    A last line without its end is what a killed process left: the results in it were never finished, and it is
-    dropped.
+    Of any other the good records come in. What is left of it stays to be tried again, the reasons beside it in a file
+    of its name with REASONS. A process that is killed here leaves files that are recovered as well the next time. A
+    last line without its end is what a killed process left: the results in it were never finished, and it is dropped.
     """
     reports = []
     for path in spooled(dirs):
         try:
             with locked(path, "rb") as file:
-                report = _recovered(store, path, file.read())
-                if report.stored:
-                    path.unlink()
+                reports.append(_recover_file(store, path, file.read()))
         except FileNotFoundError:  # somebody else was recovering it
             continue
-        reports.append(report)
     return reports
 
 
-def _recovered(store: Store, path: Path, content: bytes) -> ImportReport:
+def _recover_file(store: Store, path: Path, content: bytes) -> ImportReport:
+    """Import one file, which the caller holds, and leave what could not be taken. Lines are those of what is left."""
     whole = content[: content.rfind(b"\n") + 1]
-    if not whole:
-        return ImportReport(file=str(path))
-    return import_lines(store, str(path), lambda: read_lines([whole]))
+    report = ImportReport(file=str(path))
+    if whole:
+        report = import_lines(store, str(path), lambda: read_lines([whole]), partial=True)
+    reasons = path.with_suffix(REASONS)
+    if report.stored:
+        reasons.unlink(missing_ok=True)
+        path.unlink()
+        return report
+    bad = {rejection.line: rejection.reason for rejection in report.rejected}
+    # Sessions and runs stay, so that the file can be imported anywhere; a file not read to its end stays as it is.
+    lines = [
+        (line, bad.get(number))
+        for number, line in enumerate(whole.split(b"\n")[:-1], 1)
+        if number in bad or bad.keys() & {0, 1} or not line.startswith((b'{"block":', b'{"reading":'))
+    ]
+    rejected = [Rejection(line=0, reason=bad[0])] if 0 in bad else []
+    rejected += [Rejection(line=number, reason=reason) for number, (_, reason) in enumerate(lines, 1) if reason]
+    write_atomically(reasons, "".join(f"line {rejection.line}: {rejection.reason}\n" for rejection in rejected))
+    write_atomically(path, b"".join(line + b"\n" for line, _ in lines))
+    return report.model_copy(update={"rejected": tuple(rejected)})

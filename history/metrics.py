@@ -90,6 +90,10 @@ class MetricRegistry(RootModel[dict[str, Metric]]):
         evident = (metric for metric in self if metric.evidence and metric.kind == kind)
         return next(evident, None) or Metric(name=kind, kind=kind)
 
+    def named(self, header: str) -> str:
+        """The metric of a column header, as published tables have it: `o/s` is `qps`. Any other text is its own."""
+        return next((metric.name for metric in self if metric.column == header), header)
+
     def rank(self, name: str) -> tuple[int, str]:
         """Sort key: the order of the registry, then the metrics it does not have by name."""
         return list(self.root).index(name) if name in self.root else len(self.root), name

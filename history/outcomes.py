@@ -19,7 +19,7 @@ from history.database import MIGRATION_LOCK
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import Finding, FindingEvent, IssueLink
 from history.records import digest, pack, shown, text_of, unpacked
-from history.writing import Known, insert_new, stamp
+from history.writing import RowKeys, insert_new, stamp
 
 #: The advisory lock under which PostgreSQL takes a detection: the one of migrations, and one more.
 DETECTION_LOCK = MIGRATION_LOCK + 1
@@ -45,16 +45,18 @@ class Detection(NamedTuple):
     digest: str
 
 
-def append_detection(connection: Connection, known: Known, findings: Sequence[Finding], settings_digest: str) -> bool:
+def append_detection(
+    connection: Connection, row_keys: RowKeys, findings: Sequence[Finding], settings_digest: str
+) -> bool:
     """One detection with all its findings. The same findings under the same settings as last time add nothing.
 
     ConflictingRecord when two findings share a key.
     """
-    ordered = sorted(findings, key=lambda one: one.key)
-    for one, other in pairwise(ordered):
-        if one.key == other.key:
-            raise ConflictingRecord(f"a detection has one finding of a key, but {one.key} is there twice")
-    content = hashlib.sha256("".join((settings_digest, *(digest(one) for one in ordered))).encode()).hexdigest()
+    ordered = sorted(findings, key=lambda finding: finding.key)
+    for finding, following in pairwise(ordered):
+        if finding.key == following.key:
+            raise ConflictingRecord(f"a detection has one finding of a key, but {finding.key} is there twice")
+    content = hashlib.sha256("".join((settings_digest, *(digest(finding) for finding in ordered))).encode()).hexdigest()
     table = schema.detection.c
     _one_at_a_time(connection)
     newest = connection.execute(select(table.digest, table.at).where(table.pk == _newest())).one_or_none()
@@ -62,7 +64,7 @@ def append_detection(connection: Connection, known: Known, findings: Sequence[Fi
         return False
     # The newest is the one written last, also where another host's clock is ahead.
     at = max(datetime.now(UTC), newest.at) if newest else datetime.now(UTC)
-    _insert_detection(connection, known, Detection(0, at, settings_digest, content), findings)
+    _insert_detection(connection, row_keys, Detection(0, at, settings_digest, content), findings)
     return True
 
 
@@ -77,31 +79,33 @@ def _newest() -> ScalarSelect[int]:
     return select(table.pk).order_by(table.at.desc(), table.pk.desc()).limit(1).scalar_subquery()
 
 
-def _insert_detection(connection: Connection, known: Known, detection: Detection, findings: Sequence[Finding]) -> None:
-    row = detection._asdict() | stamp(connection, known)
+def _insert_detection(
+    connection: Connection, row_keys: RowKeys, detection: Detection, findings: Sequence[Finding]
+) -> None:
+    row = detection._asdict() | stamp(connection, row_keys)
     del row["pk"]
     pk = insert_new(connection, schema.detection, row)
     rows = [
         {
             "detection_pk": pk,
             "number": number,
-            **one.model_dump(include={"key", "kind", "tier", "dbms", "line", "release"}),
-            "content": pack(shown(one)),
+            **finding.model_dump(include={"key", "kind", "tier", "dbms", "line", "release"}),
+            "content": pack(shown(finding)),
         }
-        for number, one in enumerate(findings)
+        for number, finding in enumerate(findings)
     ]
     if rows:
         connection.execute(schema.finding.insert(), rows)
 
 
-def take_over(connection: Connection, known: Known, detection: Detection, findings: Sequence[Finding]) -> bool:
+def take_over(connection: Connection, row_keys: RowKeys, detection: Detection, findings: Sequence[Finding]) -> bool:
     """A detection of another history, with its moment; False when it is here already."""
     table = schema.detection.c
     _one_at_a_time(connection)
     same = (table.digest == detection.digest, table.at == detection.at)
     if connection.execute(select(table.pk).where(*same)).first():
         return False
-    _insert_detection(connection, known, detection, findings)
+    _insert_detection(connection, row_keys, detection, findings)
     return True
 
 
@@ -134,10 +138,10 @@ def findings(
     return [Finding.model_validate_json(unpacked(content)) for content in connection.execute(query).scalars()]
 
 
-def append_event(connection: Connection, known: Known, event: FindingEvent) -> bool:
+def append_event(connection: Connection, row_keys: RowKeys, event: FindingEvent) -> bool:
     """An event; one that is equal in everything, its moment included, is the same event."""
     row = event.model_dump(exclude={"detail"}) | {"detail": text_of(shown(event)["detail"]), "digest": digest(event)}
-    return insert_new(connection, schema.event, row | stamp(connection, known)) is not None
+    return insert_new(connection, schema.event, row | stamp(connection, row_keys)) is not None
 
 
 def events(connection: Connection, key: str | None = None) -> list[FindingEvent]:
@@ -151,10 +155,10 @@ def events(connection: Connection, key: str | None = None) -> list[FindingEvent]
     ]
 
 
-def append_link(connection: Connection, known: Known, link: IssueLink) -> bool:
+def append_link(connection: Connection, row_keys: RowKeys, link: IssueLink) -> bool:
     """Where a finding stands in a tracker."""
     return (
-        insert_new(connection, schema.link, link.model_dump() | {"digest": digest(link)} | stamp(connection, known))
+        insert_new(connection, schema.link, link.model_dump() | {"digest": digest(link)} | stamp(connection, row_keys))
         is not None
     )
 
@@ -167,7 +171,7 @@ def links(connection: Connection, key: str | None = None) -> list[IssueLink]:
     return [IssueLink.model_validate(dict(row)) for row in connection.execute(query).mappings()]
 
 
-def supersede(connection: Connection, known: Known, correction: Supersession) -> bool:
+def supersede(connection: Connection, row_keys: RowKeys, correction: Supersession) -> bool:
     """Take a session, run or block out of every series, with a reason. It stays stored.
 
     UnknownSeries when the row, or the one that replaces it, is not stored.
@@ -188,7 +192,7 @@ def supersede(connection: Connection, known: Known, correction: Supersession) ->
         raise InvalidRecord("a correction needs its reason; say why the row counts no more")
     same = text_of([correction.kind, correction.target_id, correction.reason, correction.replacement_id])
     row = correction._asdict() | {"digest": hashlib.sha256(same.encode()).hexdigest()}
-    return insert_new(connection, schema.supersession, row | stamp(connection, known)) is not None
+    return insert_new(connection, schema.supersession, row | stamp(connection, row_keys)) is not None
 
 
 def supersessions(connection: Connection) -> list[Supersession]:

@@ -3,30 +3,32 @@
 Two values are the same record exactly when their canonical texts are equal: keys are sorted, measurements stand in
 the order of their names, numbers are written so that they read back exactly.
 
+>>> from history.model import Release
 >>> digest(Release(dbms="postgres", version="17.2", line="17"))[:16]
-'5b91b4f9d03ee9ad'
+'6ceae3f18ec89693'
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import zlib
 from collections.abc import Sequence
-from importlib.metadata import version as package_version
+from functools import cache
+from importlib.metadata import distribution
 from itertools import pairwise
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from history.errors import InvalidRecord
-from history.model import Block, Measurement, Release, Row
+from history.model import Block, Measurement, Row
 
-__all__ = ["MEASUREMENTS", "WRITER", "Release", "digest", "in_order", "pack", "shown", "text_of", "unpack", "unpacked"]
-
-#: The tool version that rows written by this process carry.
-WRITER = f"pointdrop {package_version('pointdrop')}"
+#: Digits of a commit in a version.
+COMMIT_DIGITS = 12
 
 #: A list, since any other sequence would go back to Python for every value.
 MEASUREMENTS: TypeAdapter[list[Measurement]] = TypeAdapter(list[Measurement])
@@ -35,13 +37,45 @@ MEASUREMENTS: TypeAdapter[list[Measurement]] = TypeAdapter(list[Measurement])
 COMPRESSION_LEVEL = 6
 
 
+@cache
+def tool_version() -> str:
+    """The version of Pointdrop that runs, as rows carry it.
+
+    `0.1.0+g3f2a9c1d44e0` from a checkout, with `.dirty` where its files differ from the commit, and when it was
+    installed from a commit; `0.1.0` when from a package.
+    """
+    installed = distribution("pointdrop")
+    commit = _checked_out(Path(__file__).resolve().parents[1])
+    if not commit:
+        origin = json.loads(installed.read_text("direct_url.json") or "{}")
+        commit = origin.get("vcs_info", {}).get("commit_id", "")[:COMMIT_DIGITS]
+    return f"{installed.version}+g{commit}" if commit else installed.version
+
+
+def _checked_out(root: Path) -> str:
+    """`3f2a9c1d44e0` or `3f2a9c1d44e0.dirty`; empty where `root` is no checkout, or git cannot tell."""
+    if not (root / ".git").exists():
+        return ""
+    describe = ("describe", "--always", "--dirty=.dirty", "--exclude=*", f"--abbrev={COMMIT_DIGITS}")
+    command = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}", *describe]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def writer() -> str:
+    """What rows and files of this process name as their writer."""
+    return f"pointdrop {tool_version()}"
+
+
 def in_order(measurements: Sequence[Measurement]) -> list[Measurement]:
     """By test, then metric. InvalidRecord when one block has two values of one test and metric."""
     ordered = sorted(measurements, key=attrgetter("test", "metric"))
-    for one, other in pairwise(ordered):
-        if one.test == other.test and one.metric == other.metric:
+    for measurement, following in pairwise(ordered):
+        if measurement.test == following.test and measurement.metric == following.metric:
             raise InvalidRecord(
-                f"a block runs every test once, but {one.test} has two values of {one.metric}; "
+                f"a block runs every test once, but {measurement.test} has two values of {measurement.metric}; "
                 "give each repetition its own block"
             )
     return ordered
@@ -68,7 +102,7 @@ def digest(row: Row) -> str:
     else:
         content = text_of(shown(row)).encode()
     if b"\\u0000" in content:
-        raise InvalidRecord(f"{type(row).__name__.lower()} holds a NUL character; remove it from the text")
+        raise InvalidRecord(f"a text of this {type(row).__name__} holds a NUL character; remove it")
     return hashlib.sha256(content).hexdigest()
 
 

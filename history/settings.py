@@ -87,15 +87,15 @@ def _explain(path: Path, model: type[BaseModel], problem: dict[str, Any], table:
 
 def _keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The keys that are allowed at `location` below `model`; empty when it leads outside the models."""
-    here: type[BaseModel] = model
+    current: type[BaseModel] = model
     for part in location:
-        if isinstance(part, int) or part not in here.model_fields:
+        if isinstance(part, int) or part not in current.model_fields:
             continue
-        inner = _inner_model(here.model_fields[part].annotation)
+        inner = _inner_model(current.model_fields[part].annotation)
         if inner is None:
             return []
-        here = inner
-    return sorted(field.alias or name for name, field in here.model_fields.items())
+        current = inner
+    return sorted(field.alias or name for name, field in current.model_fields.items())
 
 
 def _inner_model(annotation: Any) -> type[BaseModel] | None:
@@ -103,7 +103,7 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
         return annotation
     if get_origin(annotation) in (Union, UnionType, tuple, list, dict):
         for argument in get_args(annotation):
-            found = _inner_model(argument)
-            if found is not None:
-                return found
+            inner = _inner_model(argument)
+            if inner is not None:
+                return inner
     return None

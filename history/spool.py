@@ -16,9 +16,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from history.errors import StoreUnavailable
-from history.interchange import HEADER, Record, line_of_record
+from history.files import sync
+from history.interchange import Record, header_line, line_of_record
 
 SUFFIX = ".jsonl"
 
@@ -37,8 +39,9 @@ class Spool:
 
     def __init__(self, dirs: Sequence[Path] | None = None) -> None:
         self.dirs = tuple(dirs) if dirs is not None else spool_dirs()
-        self._name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{id(self):x}{SUFFIX}"
-        self._kept: dict[Path, set[tuple[str, str]]] = {}
+        self._name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid4().hex}{SUFFIX}"
+        self._written: dict[Path, set[tuple[type, str]]] = {}
+        """Kind and id of the records in this process's file, by its path."""
 
     def keep(self, records: Sequence[Record]) -> Path:
         """Write `records` that this process's file does not hold yet; the file.
@@ -63,20 +66,22 @@ class Spool:
         """Append whole lines, or leave the file as it was."""
         with locked(path, "ab") as file:
             before = os.fstat(file.fileno()).st_size
-            kept = self._kept.setdefault(path, set()) if before else set()  # recovered meanwhile: begin anew
-            new = [one for one in records if (type(one).__name__, one.id) not in kept]
-            lines = ([] if before else [HEADER]) + [line_of_record(one) for one in new]
+            written = self._written.setdefault(path, set()) if before else set()  # recovered meanwhile: begin anew
+            new = [record for record in records if (type(record), record.id) not in written]
+            lines = ([] if before else [header_line()]) + [line_of_record(record) for record in new]
             try:
                 rest = memoryview("".join(f"{line}\n" for line in lines).encode())
                 while rest:
                     rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
+                if not before:
+                    sync(path.parent)
             except OSError:
                 os.truncate(path, before)
                 if not before:
                     path.unlink()
                 raise
-            self._kept[path] = kept | {(type(one).__name__, one.id) for one in new}
+            self._written[path] = written | {(type(record), record.id) for record in new}
 
 
 @contextmanager
@@ -88,9 +93,17 @@ def locked(path: Path, mode: str) -> Iterator[IO[Any]]:
     while True:
         with path.open(mode, buffering=0) as file:  # no buffer that is written after all when the file is closed
             fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+            if _is_at(path, file):
                 yield file
                 return
+
+
+def _is_at(path: Path, file: IO[Any]) -> bool:
+    """Whether `file` still has its name: whoever held it before may have removed or replaced it."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _is_ours(folder: Path) -> bool:
@@ -101,5 +114,4 @@ def _is_ours(folder: Path) -> bool:
 def spooled(dirs: Sequence[Path] | None = None) -> list[Path]:
     """Files that wait to be recovered, oldest first."""
     folders = [folder for folder in dirs or spool_dirs() if folder.is_dir() and _is_ours(folder)]
-    found = [path for folder in folders for path in folder.glob(f"*{SUFFIX}")]
-    return sorted(found, key=lambda path: path.name)
+    return sorted((path for folder in folders for path in folder.glob(f"*{SUFFIX}")), key=lambda path: path.name)

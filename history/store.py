@@ -16,25 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from sqlalchemy import URL, Connection, Engine
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from history import assemble, outcomes, reading, readings, writing
+from history import assemble, canary, frames, outcomes, queries, writing
 from history.database import is_passing, migrate, open_engine, parse_url
 from history.database import reading as read_transaction
 from history.database import writing as write_transaction
 from history.errors import StoreUnavailable
 from history.interchange import Record
 from history.model import (
+    MAJORS,
     Block,
+    CanaryReading,
     Finding,
     FindingEvent,
     FunctionCost,
     IssueLink,
-    Reading,
     Release,
     Run,
     Series,
@@ -42,8 +42,11 @@ from history.model import (
     StatementPlan,
 )
 from history.outcomes import Supersession
-from history.reading import LineKey
+from history.queries import LineKey, RunFilters
 from history.spool import Spool
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 T = TypeVar("T")
 
@@ -58,12 +61,12 @@ class Store:
 
     def __init__(self, engine: Engine, spool: Spool | None = None) -> None:
         self.engine = engine
-        self._known = writing.Known()
+        self._row_keys = writing.RowKeys()
         self._spool = spool or Spool()
-        self._begun: dict[tuple[type, str], Session | Run] = {}
+        self._parent_rows: dict[tuple[type, str], Session | Run] = {}
         """Sessions and runs of this process, by type and id: a spooled block needs them."""
-        self._missing: set[tuple[type, str]] = set()
-        """Of those, the ones that went to the spool and stand before the next row of theirs."""
+        self._spooled: set[tuple[type, str]] = set()
+        """Records that went to the spool, by type and id: the next row of such a session or run brings it along."""
 
     @classmethod
     def open(cls, url: str | URL, spool: Spool | None = None) -> Store:
@@ -88,14 +91,12 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def transact(self, work: Callable[[Connection, writing.Known], T]) -> T:
+    def transact(self, work: Callable[[Connection, writing.RowKeys], T]) -> T:
         """Run `work` in one transaction, again after a passing failure; it must not mind being run twice."""
         attempts = Retrying(
             retry=retry_if_exception(is_passing),
@@ -106,61 +107,61 @@ class Store:
         done: T = attempts(self._transact, work)
         return done
 
-    def _transact(self, work: Callable[[Connection, writing.Known], T]) -> T:
+    def _transact(self, work: Callable[[Connection, writing.RowKeys], T]) -> T:
         try:
             with write_transaction(self.engine) as connection:
-                return work(connection, self._known)
+                return work(connection, self._row_keys)
         except BaseException:
-            self._known.forget()
+            self._row_keys.forget()
             raise
 
     def _append(self, record: Record) -> bool:
-        above = self._above(record)
-        first = [one for one in above if (type(one), one.id) in self._missing]
+        parents = self._parents(record)
+        unsent = [parent for parent in parents if (type(parent), parent.id) in self._spooled]
 
-        def put_all(connection: Connection, known: writing.Known) -> bool:
-            for one in first:
-                self.put(connection, known, one)
-            return self.put(connection, known, record)
+        def put_all(connection: Connection, row_keys: writing.RowKeys) -> bool:
+            for parent in unsent:
+                self.put(connection, row_keys, parent)
+            return self.put(connection, row_keys, record)
 
         try:
             new = self.transact(put_all)
         except StoreUnavailable as error:
-            path = self._spool.keep([*above, record])
-            self._missing.update((type(one), one.id) for one in (*above, record))
-            self._begin(record)
+            path = self._spool.keep([*parents, record])
+            self._spooled.update((type(row), row.id) for row in (*parents, record))
+            self._remember(record)
             raise StoreUnavailable(
                 f"{error}. The results are kept in {path}; when the database is back: pointdrop history recover"
             ) from error
-        self._missing.difference_update((type(one), one.id) for one in (*first, record))
-        self._begin(record)
+        self._spooled.difference_update((type(row), row.id) for row in (*unsent, record))
+        self._remember(record)
         return new
 
-    def _begin(self, record: Record) -> None:
+    def _remember(self, record: Record) -> None:
         """Only what the history or the spool took: a block must never be spooled below a run that was refused."""
         if isinstance(record, Session | Run):
-            self._begun[type(record), record.id] = record
+            self._parent_rows[type(record), record.id] = record
 
-    def _above(self, record: Record) -> list[Record]:
+    def _parents(self, record: Record) -> list[Record]:
         """The session and run that `record` belongs to, as far as this process appended them."""
-        found: list[Record] = []
-        below: Record | None = record
-        if isinstance(below, Block) and (below := self._begun.get((Run, below.run_id))):
-            found.append(below)
-        if isinstance(below, Run) and (below := self._begun.get((Session, below.session_id))):
-            found.insert(0, below)
-        return found
+        parents: list[Record] = []
+        parent: Record | None = record
+        if isinstance(parent, Block) and (parent := self._parent_rows.get((Run, parent.run_id))):
+            parents.append(parent)
+        if isinstance(parent, Run) and (parent := self._parent_rows.get((Session, parent.session_id))):
+            parents.insert(0, parent)
+        return parents
 
     @staticmethod
-    def put(connection: Connection, known: writing.Known, record: Record) -> bool:
+    def put(connection: Connection, row_keys: writing.RowKeys, record: Record) -> bool:
         """Append one record in a transaction that is open already."""
         if isinstance(record, Session):
-            return writing.append_session(connection, known, record)
+            return writing.append_session(connection, row_keys, record)
         if isinstance(record, Run):
-            return writing.append_run(connection, known, record)
-        if isinstance(record, Reading):
-            return readings.append_reading(connection, known, record)
-        return writing.append_block(connection, known, record)
+            return writing.append_run(connection, row_keys, record)
+        if isinstance(record, CanaryReading):
+            return canary.append_reading(connection, row_keys, record)
+        return writing.append_block(connection, row_keys, record)
 
     def append_session(self, session: Session) -> bool:
         """Idempotent; ConflictingRecord when the id is stored with other contents."""
@@ -174,33 +175,33 @@ class Store:
         """Idempotent; UnknownSeries without its run, ConflictingRecord when a metric changed its unit."""
         return self._append(block)
 
-    def append_reading(self, reading: Reading) -> bool:
+    def append_reading(self, reading: CanaryReading) -> bool:
         """What the machine canary took; idempotent."""
         return self._append(reading)
 
     def pin_release(self, release: Release) -> bool:
         """The first pin of a build wins; another digest is ConflictingRecord."""
-        return self.transact(lambda connection, known: writing.pin_release(connection, known, release))
+        return self.transact(lambda connection, row_keys: writing.pin_release(connection, row_keys, release))
 
     def supersede(self, kind: str, target_id: str, reason: str, replacement_id: str | None = None) -> bool:
         """From now on a session, run or block counts no more; it stays stored, with the reason."""
         correction = Supersession(kind, target_id, reason, replacement_id, datetime.now(UTC))
-        return self.transact(lambda connection, known: outcomes.supersede(connection, known, correction))
+        return self.transact(lambda connection, row_keys: outcomes.supersede(connection, row_keys, correction))
 
     def append_detection(self, findings: Sequence[Finding], settings_digest: str) -> bool:
         """One detection with all its findings; False when the newest one is the same."""
-        kept = list(findings)
+        all_findings = list(findings)
         return self.transact(
-            lambda connection, known: outcomes.append_detection(connection, known, kept, settings_digest)
+            lambda connection, row_keys: outcomes.append_detection(connection, row_keys, all_findings, settings_digest)
         )
 
     def append_event(self, event: FindingEvent) -> bool:
         """Something happened to a finding."""
-        return self.transact(lambda connection, known: outcomes.append_event(connection, known, event))
+        return self.transact(lambda connection, row_keys: outcomes.append_event(connection, row_keys, event))
 
     def append_link(self, link: IssueLink) -> bool:
         """Where a finding stands in a tracker."""
-        return self.transact(lambda connection, known: outcomes.append_link(connection, known, link))
+        return self.transact(lambda connection, row_keys: outcomes.append_link(connection, row_keys, link))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -210,19 +211,19 @@ class Store:
 
     def releases(self, dbms: str | None = None) -> list[Release]:
         """Pinned and measured releases, one a version, in version order."""
-        return self._read(lambda connection: reading.releases(connection, dbms))
+        return self._read(lambda connection: queries.releases(connection, dbms))
 
     def pins(self) -> list[Release]:
         """Pinned releases only: one a version and build."""
-        return self._read(reading.pins)
+        return self._read(queries.pins)
 
     def sessions(self) -> list[Session]:
         """By start."""
-        return self._read(reading.sessions)
+        return self._read(queries.sessions)
 
-    def readings(self) -> list[Reading]:
+    def readings(self) -> list[CanaryReading]:
         """Of the machine canary, by time, then host."""
-        return self._read(readings.readings)
+        return self._read(canary.readings)
 
     def runs(
         self,
@@ -240,18 +241,18 @@ class Store:
         """In the order they were stored."""
         filters = {"id": id, "session_id": session_id, "dbms": dbms, "line": line, "version": version}
         filters |= {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
-        return self._read(lambda connection: list(reading.runs(connection, **filters)))
+        return self._read(lambda connection: list(queries.runs(connection, **filters)))
 
     def blocks(self, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
         """By number; `details=False` leaves out samples, functions and plans, which are large, and
         `measurements=False` the measurements too: what is left says whether and when a block ran."""
         return self._read(
-            lambda connection: reading.blocks(connection, run_id, details=details, measurements=measurements)
+            lambda connection: queries.blocks(connection, run_id, details=details, measurements=measurements)
         )
 
     def block_ids(self, session_id: str) -> set[str]:
         """What a resumed session need not do again: every block of it, whatever its status."""
-        return self._read(lambda connection: reading.block_ids(connection, session_id))
+        return self._read(lambda connection: queries.block_ids(connection, session_id))
 
     def measured(
         self,
@@ -263,14 +264,14 @@ class Store:
     ) -> dict[str, int]:
         """Blocks that count, by version."""
         return self._read(
-            lambda connection: reading.measured(
+            lambda connection: queries.measured(
                 connection, dbms=dbms, config=config, benchmark=benchmark, lane=lane, server=server
             )
         )
 
     def lines(self, dbms: str | None = None) -> list[LineKey]:
         """(dbms, line, server, config, benchmark) of every line with blocks that count, `majors` included."""
-        return self._read(lambda connection: reading.lines(connection, dbms))
+        return self._read(lambda connection: queries.lines(connection, dbms))
 
     def series(
         self,
@@ -291,39 +292,32 @@ class Store:
         wanted = {"dbms": dbms, "line": line, "server": server, "config": config, "benchmark": benchmark}
         return assemble.read_series(self.engine, wanted | {"test": test, "metric": metric}, until)
 
-    def functions(
-        self,
-        dbms: str,
-        version: str,
-        test: str,
-        *,
-        server: str | None = None,
-        config: str | None = None,
-        benchmark: str | None = None,
-        lane: str | None = None,
-    ) -> tuple[FunctionCost, ...]:
-        """Instructions per operation by function, from the newest block that has them, the most expensive first."""
-        filters = {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
-        return self._read(lambda connection: reading.functions(connection, dbms, version, test, filters))
+    def frame(self, **selection: str | None) -> DataFrame:
+        """One row a block and metric of what `series` would give: the columns of `frames.BLOCK_DTYPES`.
 
-    def plans(
-        self,
-        dbms: str,
-        version: str,
-        test: str,
-        *,
-        server: str | None = None,
-        config: str | None = None,
-        benchmark: str | None = None,
-        lane: str | None = None,
-    ) -> tuple[StatementPlan, ...]:
+        `majors` holds the values of the real lines once more, so it is left out unless it is the line selected.
+        """
+        return frames.block_frame(self._selected(selection))
+
+    def release_frame(self, **selection: str | None) -> DataFrame:
+        """One row a release and metric, selected as for `frame`: the columns of `frames.RELEASE_DTYPES`."""
+        return frames.release_frame(self._selected(selection))
+
+    def _selected(self, selection: dict[str, str | None]) -> Iterator[Series]:
+        majors = selection.get("line") == MAJORS
+        return (series for series in self.series(**selection) if majors or series.key.line != MAJORS)
+
+    def functions(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[FunctionCost, ...]:
+        """Instructions per operation by function, from the newest block that has them, the most expensive first."""
+        return self._read(lambda connection: queries.functions(connection, dbms, version, test, filters))
+
+    def plans(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[StatementPlan, ...]:
         """Plans of the newest block that has them."""
-        filters = {"server": server, "config": config, "benchmark": benchmark, "lane": lane}
-        return self._read(lambda connection: reading.plans(connection, dbms, version, test, filters))
+        return self._read(lambda connection: queries.plans(connection, dbms, version, test, filters))
 
     def samples(self, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:
         """One value a second, by test, then metric."""
-        return self._read(lambda connection: reading.samples(connection, block_id))
+        return self._read(lambda connection: queries.samples(connection, block_id))
 
     def findings(
         self, dbms: str | None = None, line: str | None = None, kind: str | None = None, tier: str | None = None

@@ -59,14 +59,14 @@ def version_key(dbms: str, version: str) -> VersionKey:
     >>> version_key("postgres", "17rc1") < version_key("postgres", "17") < version_key("postgres", "17.1")
     True
     """
-    found = _VERSION.fullmatch(version)
-    if not found or not found["numbers"].isascii():
+    match = _VERSION.fullmatch(version)
+    if not match or not match["numbers"].isascii():
         return (0, (), 0, 0, _parts(version), version)
-    numbers = [int(number) for number in found["numbers"].split(".")]
+    numbers = [int(number) for number in match["numbers"].split(".")]
     while len(numbers) > 1 and numbers[-1] == 0:  # 17 and 17.0 are the same place
         numbers.pop()
-    stage = STAGES.index(found["stage"].lower()) if found["stage"] else RELEASE_STAGE
-    return (1, tuple(numbers), stage, int(found["count"] or 0), _parts(found["rest"]), version)
+    stage = STAGES.index(match["stage"].lower()) if match["stage"] else RELEASE_STAGE
+    return (1, tuple(numbers), stage, int(match["count"] or 0), _parts(match["rest"]), version)
 
 
 def line_of(dbms: str, version: str) -> str:
@@ -77,12 +77,12 @@ def line_of(dbms: str, version: str) -> str:
     >>> [line_of("postgres", v) for v in ("10.23", "18beta1")], line_of("mysql", "9.7.0"), line_of("mariadb", "10.11.5")
     (['10', '18'], '9.7', '10.11')
     """
-    found = _VERSION.fullmatch(version)
-    numbers = found["numbers"].split(".") if found else []
+    match = _VERSION.fullmatch(version)
+    numbers = match["numbers"].split(".") if match else []
     wanted = 2
     if dbms == "postgres" and numbers and int(numbers[0]) >= POSTGRES_ONE_NUMBER_SINCE:
         wanted = 1
-    if len(numbers) < wanted or not found or not found["numbers"].isascii():
+    if len(numbers) < wanted or not match or not match["numbers"].isascii():
         raise InvalidRecord(
             f"cannot tell the line of {dbms} {version!r}: a version begins with "
             f"{'two numbers' if wanted == 2 else 'a number'}, as in {'17.2' if dbms == 'postgres' else '8.0.30'}; "

@@ -19,13 +19,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from history import schema
 from history.errors import ConflictingRecord, UnknownSeries
 from history.model import Block, Measurement, Release, Run, Session
-from history.records import WRITER, digest, in_order, pack, text_of
+from history.records import digest, in_order, pack, text_of, writer
 
 #: Columns of a measurement, in the order of the tuples that are written.
 MEASUREMENT_COLUMNS = ("series_pk", "block_pk", "value", "operations", "warnings")
 
 
-#: Where `Known` has no series: facts that are nobody's.
+#: Where `RowKeys` has no series: facts that are nobody's.
 NO_SERIES: tuple[tuple[str, ...], int] = ((), 0)
 
 
@@ -45,17 +45,17 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Known:
+class RowKeys:
     """Numbers of rows that are certainly committed or belong to the transaction under way."""
 
-    keys: dict[Hashable, int] = field(default_factory=dict)
+    by_values: dict[Hashable, int] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     series: dict[tuple[str, ...], dict[tuple[str, str], tuple[tuple[str, ...], int]]] = field(default_factory=dict)
     """By place, then (test, metric): (group, unit, better) and number."""
 
     def forget(self) -> None:
         """After a transaction that failed, nothing is certain."""
-        self.keys.clear()
+        self.by_values.clear()
         self.places.clear()
         self.series.clear()
 
@@ -71,19 +71,19 @@ def _insertion(table: Table, dialect: str) -> Any:
     return insert(table).on_conflict_do_nothing().returning(table.c.pk)
 
 
-def stamp(connection: Connection, known: Known) -> dict[str, Any]:
+def stamp(connection: Connection, row_keys: RowKeys) -> dict[str, Any]:
     """When and by which tool version a row is written."""
-    return {"written_at": datetime.now(UTC), "writer_pk": writer_key(connection, known)}
+    return {"written_at": datetime.now(UTC), "writer_pk": writer_key(connection, row_keys)}
 
 
-def writer_key(connection: Connection, known: Known) -> int:
+def writer_key(connection: Connection, row_keys: RowKeys) -> int:
     """The number of this tool version."""
-    return shared_key(connection, known, schema.writer, {"version": WRITER}, stamped=False)
+    return shared_key(connection, row_keys, schema.writer, {"version": writer()}, stamped=False)
 
 
 def shared_key(
     connection: Connection,
-    known: Known,
+    row_keys: RowKeys,
     table: Table,
     unique: dict[str, Any],
     rest: dict[str, Any] | None = None,
@@ -92,17 +92,17 @@ def shared_key(
 ) -> int:
     """The number of the row of `table` with the values `unique`, made if there is none."""
     name = (table.name, *unique.values())
-    if name in known.keys:
-        return known.keys[name]
+    if name in row_keys.by_values:
+        return row_keys.by_values[name]
     query = select(table.c.pk).where(*(table.c[column] == value for column, value in unique.items()))
     pk = connection.execute(query).scalar_one_or_none()
     if pk is None:
-        row = unique | (rest or {}) | (stamp(connection, known) if stamped else {})
+        row = unique | (rest or {}) | (stamp(connection, row_keys) if stamped else {})
         pk = insert_new(connection, table, row)
     if pk is None:  # another process was quicker
         pk = connection.execute(query).scalar_one()
-    known.keys[name] = int(pk)
-    return known.keys[name]
+    row_keys.by_values[name] = int(pk)
+    return row_keys.by_values[name]
 
 
 def is_new(connection: Connection, table: Table, public: dict[str, str], content: str) -> bool:
@@ -125,19 +125,19 @@ def _insert_or_match(connection: Connection, table: Table, public: dict[str, str
     return pk
 
 
-def append_session(connection: Connection, known: Known, session: Session) -> bool:
+def append_session(connection: Connection, row_keys: RowKeys, session: Session) -> bool:
     """Session, with its host, fingerprint and epoch."""
     content = digest(session)
     if not is_new(connection, schema.session, {"id": session.id}, content):
         return False
-    host = shared_key(connection, known, schema.host, {"name": session.host})
+    host = shared_key(connection, row_keys, schema.host, {"name": session.host})
     facts = {"facts": text_of(session.fingerprint.facts)}
-    prints = shared_key(connection, known, schema.fingerprint, {"digest": session.fingerprint.digest}, facts)
+    prints = shared_key(connection, row_keys, schema.fingerprint, {"digest": session.fingerprint.digest}, facts)
     row = {
-        "epoch_pk": shared_key(connection, known, schema.epoch, {"host_pk": host, "fingerprint_pk": prints}),
+        "epoch_pk": shared_key(connection, row_keys, schema.epoch, {"host_pk": host, "fingerprint_pk": prints}),
         "digest": content,
         **session.model_dump(include={"server", "plan", "seed", "started", "control"}),
-        **stamp(connection, known),
+        **stamp(connection, row_keys),
     }
     return _insert_or_match(connection, schema.session, {"id": session.id}, row) is not None
 
@@ -149,7 +149,7 @@ def release_row(release: Release, pinned: bool) -> dict[str, Any]:
     return values | {"pinned": pinned}
 
 
-def append_run(connection: Connection, known: Known, run: Run) -> bool:
+def append_run(connection: Connection, row_keys: RowKeys, run: Run) -> bool:
     """Run, with its release and bundle. UnknownSeries without its session."""
     content = digest(run)
     if not is_new(connection, schema.run, {"id": run.id}, content):
@@ -164,11 +164,13 @@ def append_run(connection: Connection, known: Known, run: Run) -> bool:
     named = digest_of_bundle(run)
     row = {
         "session_pk": session_pk,
-        "release_pk": shared_key(connection, known, schema.release, release, release_row(run.release, False) | release),
-        "bundle_pk": shared_key(connection, known, schema.bundle, {"digest": named}, {"content": bundle}),
+        "release_pk": shared_key(
+            connection, row_keys, schema.release, release, release_row(run.release, False) | release
+        ),
+        "bundle_pk": shared_key(connection, row_keys, schema.bundle, {"digest": named}, {"content": bundle}),
         "digest": content,
         **run.model_dump(include={"config", "benchmark", "profile", "lane"}),
-        **stamp(connection, known),
+        **stamp(connection, row_keys),
     }
     return _insert_or_match(connection, schema.run, {"id": run.id}, row) is not None
 
@@ -195,20 +197,20 @@ def _check_pin(connection: Connection, release: Release) -> None:
         )
 
 
-def pin_release(connection: Connection, known: Known, release: Release) -> bool:
+def pin_release(connection: Connection, row_keys: RowKeys, release: Release) -> bool:
     """The first pin of a build wins; the same digest again is nothing new."""
     _check_pin(connection, release)
-    row = release_row(release, True) | {"digest": digest(release)} | stamp(connection, known)
+    row = release_row(release, True) | {"digest": digest(release)} | stamp(connection, row_keys)
     pk = insert_new(connection, schema.release, row)
     if pk is None:
         _check_pin(connection, release)
     return pk is not None
 
 
-def place_of(connection: Connection, known: Known, run_id: str) -> Place:
+def place_of(connection: Connection, row_keys: RowKeys, run_id: str) -> Place:
     """What the series of a run share. UnknownSeries when the run is not stored."""
-    if run_id in known.places:
-        return known.places[run_id]
+    if run_id in row_keys.places:
+        return row_keys.places[run_id]
     run, session, release = schema.run.c, schema.session.c, schema.release.c
     query = (
         select(run.pk, release.dbms, release.line, session.server, run.config, run.benchmark)
@@ -220,42 +222,47 @@ def place_of(connection: Connection, known: Known, run_id: str) -> Place:
     row = connection.execute(query).one_or_none()
     if row is None:
         raise UnknownSeries(f"run {run_id} is not stored; append it before its blocks")
-    known.places[run_id] = Place(*row)
-    return known.places[run_id]
+    row_keys.places[run_id] = Place(*row)
+    return row_keys.places[run_id]
 
 
-def _series_keys(connection: Connection, known: Known, place: Place, found: Sequence[Measurement]) -> list[int]:
+def _series_keys(
+    connection: Connection, row_keys: RowKeys, place: Place, measurements: Sequence[Measurement]
+) -> list[int]:
     """The numbers of the series that measurements belong to, made where there is none."""
-    stored = known.series.get(place.key)
+    stored = row_keys.series.get(place.key)
     if stored is None:
-        stored = known.series[place.key] = _load_series(connection, place)
+        stored = row_keys.series[place.key] = _load_series(connection, place)
     new = [
-        one for one in found if stored.get((one.test, one.metric), NO_SERIES)[0] != (one.group, one.unit, one.better)
+        measurement
+        for measurement in measurements
+        if stored.get((measurement.test, measurement.metric), NO_SERIES)[0]
+        != (measurement.group, measurement.unit, measurement.better)
     ]
-    for one in in_order(new):  # all publishers in one order, or two would wait for each other's new series
-        _new_series(connection, known, place, one)
-    return [stored[one.test, one.metric][1] for one in found]
+    for measurement in in_order(new):  # all publishers in one order, or two would wait for each other's new series
+        _new_series(connection, row_keys, place, measurement)
+    return [stored[measurement.test, measurement.metric][1] for measurement in measurements]
 
 
-def _new_series(connection: Connection, known: Known, place: Place, one: Measurement) -> None:
+def _new_series(connection: Connection, row_keys: RowKeys, place: Place, measurement: Measurement) -> None:
     """A series for a new test or metric, or for one in another group.
 
     ConflictingRecord when the same test and metric is stored with another unit or direction: such values must never
     meet in one series.
     """
-    facts = (one.group, one.unit, one.better)
-    held = known.series[place.key].get((one.test, one.metric))
+    facts = (measurement.group, measurement.unit, measurement.better)
+    held = row_keys.series[place.key].get((measurement.test, measurement.metric))
     if held is not None and held[0][1:] != facts[1:]:
         raise ConflictingRecord(
-            f"{one.metric} of {one.test} is stored in {held[0][1]!r} ({held[0][2]} is better), this one is in "
-            f"{one.unit!r} ({one.better} is better); give the metric another name"
+            f"{measurement.metric} of {measurement.test} is stored in {held[0][1]!r} ({held[0][2]} is better), this "
+            f"one is in {measurement.unit!r} ({measurement.better} is better); give the metric another name"
         )
-    unique = dict(zip(schema.SERIES_KEY, (*place.key, one.test, one.metric), strict=True)) | dict(
+    unique = dict(zip(schema.SERIES_KEY, (*place.key, measurement.test, measurement.metric), strict=True)) | dict(
         zip(schema.SERIES_FACTS, facts, strict=True)
     )
-    rest = {"writer_pk": writer_key(connection, known)}
-    pk = shared_key(connection, known, schema.series, unique, rest, stamped=False)
-    known.series[place.key][one.test, one.metric] = (facts, pk)
+    rest = {"writer_pk": writer_key(connection, row_keys)}
+    pk = shared_key(connection, row_keys, schema.series, unique, rest, stamped=False)
+    row_keys.series[place.key][measurement.test, measurement.metric] = (facts, pk)
 
 
 def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], tuple[tuple[str, ...], int]]:
@@ -269,23 +276,29 @@ def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], 
     return {(row[0], row[1]): ((row[2], row[3], row[4]), row[5]) for row in connection.execute(query)}
 
 
-def append_block(connection: Connection, known: Known, block: Block) -> bool:
+def append_block(connection: Connection, row_keys: RowKeys, block: Block) -> bool:
     """Block with its measurements and details. UnknownSeries without its run."""
-    place = place_of(connection, known, block.run_id)
+    place = place_of(connection, row_keys, block.run_id)
     row = {
         "run_pk": place.run_pk,
         "digest": digest(block),
         **block.model_dump(include={"number", "started", "ended", "status", "reason"}),
         "warnings": text_of(block.warnings),
-        **stamp(connection, known),
+        **stamp(connection, row_keys),
     }
     pk = _insert_or_match(connection, schema.block, {"id": block.id}, row)
     if pk is None:
         return False
-    keys = _series_keys(connection, known, place, block.measurements)
+    keys = _series_keys(connection, row_keys, place, block.measurements)
     rows = [
-        (key, pk, one.value, one.operations, text_of(one.warnings) if one.warnings else None)
-        for key, one in zip(keys, block.measurements, strict=True)
+        (
+            key,
+            pk,
+            measurement.value,
+            measurement.operations,
+            text_of(measurement.warnings) if measurement.warnings else None,
+        )
+        for key, measurement in zip(keys, block.measurements, strict=True)
     ]
     insert_measurements(connection, rows)
     details = [

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from history.files import write_atomically
 from reports.errors import PageTooLarge
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
 from reports.snapshot import Snapshot, read
@@ -131,10 +132,7 @@ def _write(path: Path, text: str, name: str) -> int:
             f"{name} would have {len(encoded):,} bytes; no page passes {MAX_PAGE_BYTES:,}. "
             "Report this with the numbers of tests and releases of that line."
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[:100]}.tmp")
-    temporary.write_bytes(encoded)
-    temporary.replace(path)
+    write_atomically(path, encoded, durable=False)
     return 1
 
 

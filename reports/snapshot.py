@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from history.keys import issue_key
-from history.model import Block, Finding, FindingEvent, FindingKind, IssueLink, Reading, Run, Series, Session
+from history.model import Block, CanaryReading, Finding, FindingEvent, FindingKind, IssueLink, Run, Series, Session
 from presentation.addresses import LineKey
 from reports.details import Details
 
@@ -56,7 +56,7 @@ class Snapshot:
     links: Mapping[str, tuple[IssueLink, ...]] = field(default_factory=dict)
     ran: tuple[Ran, ...] = ()
     """By start of session, newest first, then by release."""
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[CanaryReading, ...] = ()
     """Of the machine canary, oldest first."""
     details: Details | None = None
     """Reads what is too large to hold; None in a snapshot that was not read from a store."""

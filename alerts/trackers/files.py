@@ -22,9 +22,7 @@ comment with their name. Whoever can write the files may give commands.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +37,7 @@ from alerts.errors import IssueGone, TrackerRefused, TrackerUnavailable
 from alerts.marker import event_of, keys_of
 from alerts.render import slug
 from alerts.trackers import CloseReason, Comment, Draft, Issue, Permission, Reaction
+from history.files import write_atomically
 
 #: How long a second process waits for the first, in seconds.
 LOCK_SECONDS = 30.0
@@ -202,13 +201,7 @@ class FilesTracker:
 
     def _replace(self, path: Path, text: str) -> None:
         try:
-            with tempfile.NamedTemporaryFile(
-                "w", encoding="utf-8", dir=self.directory, prefix=".", suffix=".tmp", delete=False
-            ) as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(file.name).replace(path)
+            write_atomically(path, text)
         except OSError as error:
             raise TrackerUnavailable(f"{path} cannot be written: {error}. Make room or fix the permission.") from error
 

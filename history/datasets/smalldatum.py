@@ -19,17 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from history.interchange import Record
-from history.model import Better, Block, Fingerprint, Measurement, Release, Run, SeriesKey, Session
+from history.metrics import shipped_metrics
+from history.model import Block, Fingerprint, Measurement, Release, Run, SeriesKey, Session
 from history.versions import line_of
 
 DATA = Path(__file__).parent / "data" / "smalldatum"
 PLAN = "published by Small Datum"
 
-#: Metrics of which more is better; `p50` and `p99` are rates at a percentile of the seconds of a step.
-HIGHER = frozenset({"qps", "ips", "indexed rows/s", "p50", "p99"})
-#: The field's names of what we call otherwise.
-METRICS = {"o/s": "qps"}
-UNITS = {"qps": "/s", "cpupq": "us", "cpu/o": "%", "rKB/o": "KB", "wKB/o": "KB"}
 #: Groups of Insert Benchmark steps, by how their names begin.
 STEP_GROUPS = (
     ("l.i0", "load"),
@@ -100,7 +96,7 @@ def _key(row: dict[str, str], benchmark: str) -> SeriesKey:
         config=row["config"],
         benchmark="insert" if benchmark.startswith("ibench") else benchmark,
         test=row["test"],
-        metric=METRICS.get(row["metric"], row["metric"]),
+        metric=shipped_metrics().named(row["metric"]),
     )
 
 
@@ -130,13 +126,13 @@ def _session_name(row: _Row) -> str:
 
 def records() -> list[Record]:
     """Sessions, runs and blocks; the same at every call."""
-    made: dict[str, Record] = {}
+    by_id: dict[str, Record] = {}
     blocks: dict[str, list[_Row]] = defaultdict(list)
     for row in _rows():
         key, session = row.key, _session_name(row)
-        made.setdefault(session, _session(session, row))
+        by_id.setdefault(session, _session(session, row))
         run = f"{session}/{key.dbms}/{row.version}/{key.config}"
-        made.setdefault(
+        by_id.setdefault(
             run,
             Run(
                 id=run,
@@ -152,7 +148,7 @@ def records() -> list[Record]:
         blocks[run].append(row)
     for run, rows in blocks.items():
         started = _published(rows[0].source)
-        made[f"{run}/1"] = Block(
+        by_id[f"{run}/1"] = Block(
             id=f"{run}/1",
             run_id=run,
             number=1,
@@ -160,7 +156,7 @@ def records() -> list[Record]:
             ended=started + timedelta(0),
             measurements=tuple(_measurement(row) for row in rows),
         )
-    return list(made.values())
+    return list(by_id.values())
 
 
 def _session(name: str, row: _Row) -> Session:
@@ -175,15 +171,14 @@ def _session(name: str, row: _Row) -> Session:
 
 
 def _measurement(row: _Row) -> Measurement:
-    metric = row.key.metric
-    better: Better = "higher" if metric in HIGHER else "lower"
+    metric = shipped_metrics()[row.key.metric]
     return Measurement(
         test=row.key.test,
         group=group_of(row.key.benchmark, row.key.test),
-        metric=metric,
+        metric=metric.name,
         value=row.value,
-        unit=UNITS.get(metric, row.unit),
-        better=better,
+        unit=row.unit or metric.unit,
+        better=metric.better,
     )
 
 

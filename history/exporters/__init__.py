@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from history.errors import InvalidRecord
-from history.exporters import benchstat, jsonl, junit, openmetrics, otava, snapshots, tidy
-from history.exporters.points import at
-from history.model import Better, Series
+from history.exporters import benchstat, jsonl, junit, openmetrics, otava, snapshots, tables
+from history.exporters.snapshots import at
+from history.files import replaced
+from history.model import MAJORS, Better, Series
 from history.store import Store
 
 FORMATS = (
@@ -59,27 +58,29 @@ def write(
         for line in _lines(store, format_name, wanted, version, seen):
             sys.stdout.write(f"{line}\n")
         return seen.total()
-    part = out.with_name(out.name + ".part")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(out) as draft:
         if format_name == "parquet":
-            tidy.write_parquet(_counted(store.series(**wanted), seen), part)
+            tables.write_parquet(_counted(store, wanted, seen), draft)
         else:
-            _write_lines(_lines(store, format_name, wanted, version, seen), part, zipped=out.suffix == ".gz")
-        part.replace(out)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+            zipped = out.suffix == ".gz"
+            with gzip.open(draft, "wt", encoding="utf-8") if zipped else draft.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in _lines(store, format_name, wanted, version, seen))
     return seen.total()
 
 
 def _counted(
-    series: Iterable[Series], seen: Counter[str], version: str | None = None, better: Better | None = None
+    store: Store,
+    wanted: dict[str, str | None],
+    seen: Counter[str],
+    version: str | None = None,
+    better: Better | None = None,
 ) -> Iterator[Series]:
-    """`series`, counting those that an exporter writes."""
-    for one in series:
-        seen["series"] += better in (None, one.better) and any(True for _ in at((one,), version))
-        yield one
+    """The wanted series, counting those that an exporter writes. `majors` is left out: its values are those of the
+    real lines."""
+    for series in store.series(**wanted):
+        if series.key.line != MAJORS:
+            seen["series"] += better in (None, series.better) and any(True for _ in at((series,), version))
+            yield series
 
 
 def _counted_records(lines: Iterable[str], seen: Counter[str]) -> Iterator[str]:
@@ -88,24 +89,16 @@ def _counted_records(lines: Iterable[str], seen: Counter[str]) -> Iterator[str]:
         yield line
 
 
-def _write_lines(lines: Iterable[str], part: Path, *, zipped: bool) -> None:
-    with gzip.open(part, "wt", encoding="utf-8") if zipped else part.open("w", encoding="utf-8") as file:
-        for line in lines:
-            file.write(f"{line}\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _lines(
     store: Store, format_name: str, wanted: dict[str, str | None], version: str | None, seen: Counter[str]
 ) -> Iterable[str]:
     if format_name == "jsonl":
         return _counted_records(jsonl.lines(store, wanted), seen)
     better = DIRECTIONS.get(format_name)
-    series = _counted(store.series(**wanted), seen, version, better)
+    series = _counted(store, wanted, seen, version, better)
     match format_name:
         case "csv":
-            return tidy.csv_lines(series)
+            return tables.csv_parts(series)
         case "otava":
             return otava.csv_lines(series)
         case "benchstat":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from history.exporters.points import Value, values
+from history.frames import BlockRow, block_rows
 from history.model import Series
 
 KEYS = ("dbms", "version", "line", "server", "config", "benchmark")
@@ -17,20 +17,19 @@ KEYS = ("dbms", "version", "line", "server", "config", "benchmark")
 
 def lines(series: Iterable[Series]) -> Iterator[str]:
     """Keys whenever they change, then benchmark lines in the order of tests and blocks."""
-    found: dict[tuple[str, ...], dict[tuple[str, str], list[Value]]] = defaultdict(lambda: defaultdict(list))
+    releases: dict[tuple[str, ...], dict[tuple[str, str], list[BlockRow]]] = defaultdict(lambda: defaultdict(list))
     positions: dict[tuple[str, ...], int] = {}
-    for one in values(series):
-        key = one.key
-        place: tuple[str, ...] = (key.dbms, one.version, key.line, key.server, key.config, key.benchmark)
-        positions[place] = one.position
-        found[place][key.test, one.block.block_id].append(one)
-    order = sorted(found, key=lambda place: (place[0], place[2:], positions[place]))
+    for row in block_rows(series):
+        place: tuple[str, ...] = (row.dbms, row.version, row.line, row.server, row.config, row.benchmark)
+        positions[place] = row.position
+        releases[place][row.test, row.block].append(row)
+    order = sorted(releases, key=lambda place: (place[0], place[2:], positions[place]))
     for place in order:
         # One stretch of lines: everything below these keys is of one release.
         yield from (f"{name}: {value}" for name, value in zip(KEYS, place, strict=True))
-        for (test, _), blocks in found[place].items():
+        for (test, _), rows in releases[place].items():
             name = f"Benchmark{place[-1].capitalize()}/{word(test)}"
-            yield " ".join((name, "1", *(f"{one.block.value!r} {word(one.key.metric)}" for one in blocks)))
+            yield " ".join((name, "1", *(f"{row.value!r} {word(row.metric)}" for row in rows)))
 
 
 def word(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from history.interchange import HEADER, line_of_record
+from history.interchange import header_line, line_of_record
 from history.store import Store
 
 
@@ -13,19 +13,20 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
 
     At the end the readings of the machine canary on the hosts of those sessions.
     """
-    yield HEADER
-    told: set[str] = set()
+    yield header_line()
+    written_sessions: set[str] = set()
     names = ("dbms", "line", "server", "config", "benchmark")
     runs = store.runs(**{name: wanted.get(name) for name in names})
-    sessions = {one.id: one for one in store.sessions()}  # after the runs: others may append meanwhile, parents first
+    # After the runs: others may append meanwhile, parents first.
+    sessions = {session.id: session for session in store.sessions()}
     for run in runs:
-        if run.session_id not in told:
-            told.add(run.session_id)
+        if run.session_id not in written_sessions:
+            written_sessions.add(run.session_id)
             yield line_of_record(sessions[run.session_id])
         yield line_of_record(run)
         for block in store.blocks(run.id):
             yield line_of_record(block)
-    hosts = {sessions[name].host for name in told}
+    hosts = {sessions[name].host for name in written_sessions}
     for reading in store.readings():
         if reading.host in hosts or not any(wanted.get(name) for name in names):
             yield line_of_record(reading)

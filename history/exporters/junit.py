@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from history.model import MAJORS, Finding, Move, Series
+from history.model import Finding, Move, Series
 
 TIERS = ("confirmed", "provisional")
 
 
-def document(series: Iterable[Series], findings: Iterable[Finding]) -> str:
+def document(all_series: Iterable[Series], findings: Iterable[Finding]) -> str:
     """The XML, with its declaration."""
     moved: dict[str, tuple[Finding, Move]] = {}
     for finding in findings:
@@ -25,18 +25,17 @@ def document(series: Iterable[Series], findings: Iterable[Finding]) -> str:
                 if move.direction == "regression":
                     moved[move.key.id] = (finding, move)
     suites: dict[str, list[Series]] = defaultdict(list)
-    for one in series:
-        if one.key.line != MAJORS:
-            key = one.key
-            suites["|".join((key.dbms, key.line, key.server, key.config, key.benchmark))].append(one)
+    for series in all_series:
+        key = series.key
+        suites["|".join((key.dbms, key.line, key.server, key.config, key.benchmark))].append(series)
     root = Element("testsuites", name="pointdrop")
     for name, members in suites.items():
-        failed = sum(one.key.id in moved for one in members)
+        failed = sum(series.key.id in moved for series in members)
         suite = SubElement(root, "testsuite", name=name, tests=str(len(members)), failures=str(failed))
-        for one in members:
-            case = SubElement(suite, "testcase", classname=name, name=f"{one.key.test} {one.key.metric}")
-            if one.key.id in moved:
-                finding, move = moved[one.key.id]
+        for series in members:
+            case = SubElement(suite, "testcase", classname=name, name=f"{series.key.test} {series.key.metric}")
+            if series.key.id in moved:
+                finding, move = moved[series.key.id]
                 message = f"{finding.previous} -> {finding.release}: {move.change_pct:+.1f} %"
                 SubElement(case, "failure", type=finding.kind, message=message).text = "\n".join(finding.evidence)
     indent(root)

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from history.exporters.points import at, level
+from history.exporters.snapshots import at
 from history.model import Series
 
 NAME = "pointdrop_level"
 
 
-def lines(series: Iterable[Series], version: str | None = None) -> Iterator[str]:
+def lines(all_series: Iterable[Series], version: str | None = None) -> Iterator[str]:
     """An exposition; the last line is `# EOF`."""
     yield f"# TYPE {NAME} gauge"
-    yield f"# HELP {NAME} Level of a test at one release: geometric mean of its blocks."
-    for one, point in at(series, version):
-        labels = one.key.model_dump() | {"version": point.version, "unit": one.unit, "better": one.better}
+    yield f"# HELP {NAME} Level of a test at one release: median of its blocks."
+    for series, point in at(all_series, version):
+        labels = series.key.model_dump() | {"version": point.version, "unit": series.unit, "better": series.better}
         shown = ",".join(f'{name}="{escape(value)}"' for name, value in labels.items())
-        yield f"{NAME}{{{shown}}} {level(point)!r}"
+        yield f"{NAME}{{{shown}}} {point.level!r}"
     yield "# EOF"
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime
 from io import StringIO
 
 from history.errors import UnknownSeries
-from history.exporters.points import day, values
+from history.frames import block_rows
 from history.model import Series
 
 HEAD = ("time", "dbms", "line", "version", "server", "config", "benchmark")
@@ -23,30 +24,35 @@ def csv_lines(series: Iterable[Series]) -> Iterator[str]:
     columns: dict[str, None] = {}
     cells: dict[tuple[int, str, int], dict[str, str]] = defaultdict(dict)
     days: dict[tuple[int, str], str] = {}
-    place: tuple[str, ...] | None = None
-    for one in values(series):
-        key = one.key
-        here = (key.dbms, key.line, key.server, key.config, key.benchmark)
-        if place is not None and place != here:
+    place: tuple[str, ...] = ()
+    for row in block_rows(series):
+        row_place = (row.dbms, row.line, row.server, row.config, row.benchmark)
+        if place and place != row_place:
             raise UnknownSeries(
-                f"Otava takes one file a line: choose {'|'.join(place)} or {'|'.join(here)} with --dbms, --line, "
+                f"Otava takes one file a line: choose {'|'.join(place)} or {'|'.join(row_place)} with --dbms, --line, "
                 "--server, --config and --benchmark"
             )
-        place = here
-        column = f"{key.test}|{key.metric}"
+        place = row_place
+        column = f"{row.test}|{row.metric}"
         columns.setdefault(column)
         index = 0
-        while column in cells[one.position, one.version, index]:
+        while column in cells[row.position, row.version, index]:
             index += 1
-        cells[one.position, one.version, index][column] = repr(one.block.value)
-        days[one.position, one.version] = day(one.released, one.position).isoformat()
-    if place is None:
+        cells[row.position, row.version, index][column] = repr(row.value)
+        days[row.position, row.version] = _time(row.released, row.position).isoformat()
+    if not place:
         return
     yield _line([*HEAD, *columns])
-    for (position, version, _), row in sorted(cells.items()):
-        yield _line(
-            [days[position, version], place[0], place[1], version, *place[2:], *(row.get(name, "") for name in columns)]
-        )
+    for (position, version, _), values in sorted(cells.items()):
+        release = [days[position, version], place[0], place[1], version, *place[2:]]
+        yield _line([*release, *(values.get(name, "") for name in columns)])
+
+
+def _time(released: date | None, position: int) -> datetime:
+    """The release's day, else one second of 1970 a position, which keeps the order."""
+    if released is not None:
+        return datetime(released.year, released.month, released.day, tzinfo=UTC)
+    return datetime.fromtimestamp(position, UTC)
 
 
 def _line(cells: list[str]) -> str:

@@ -7,38 +7,60 @@ The value is the level of the release, its bounds the smallest and largest block
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from history.exporters.points import address, at, level
-from history.model import Better, Series
+from history.model import Better, Point, Series, SeriesKey
+from history.versions import version_key
 
 
-def bmf(series: Iterable[Series], version: str | None = None) -> dict[str, Any]:
+def at(all_series: Iterable[Series], version: str | None) -> Iterator[tuple[Series, Point]]:
+    """Each series with its point at `version`, or at its newest release; series without it are left out."""
+    for series in all_series:
+        points = [point for point in series.points if version in (None, point.version)]
+        if points:
+            yield series, max(points, key=lambda point: version_key(series.key.dbms, point.version))
+
+
+def address(key: SeriesKey, version: str) -> str:
+    """`DBMS/VERSION/SERVER/CONFIG/BENCHMARK/TEST`, which importers take apart again; only the test may hold a slash.
+
+    >>> address(SeriesKey.parse("mysql|8.0|small|z12c|sysbench|point-query|qps"), "8.0.30")
+    'mysql/8.0.30/small/z12c/sysbench/point-query'
+    """
+    parts = (key.dbms, version, key.server, key.config, key.benchmark)
+    return "/".join((*(part.replace("/", "_") for part in parts), key.test))
+
+
+def bmf(all_series: Iterable[Series], version: str | None = None) -> dict[str, Any]:
     """Benchmark to measure to value; each series at `version`, or at its newest release."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for one, point in at(series, version):
+    benchmarks: dict[str, dict[str, Any]] = defaultdict(dict)
+    for series, point in at(all_series, version):
         blocks = [block.value for block in point.values]
-        value = {"value": level(point)}
+        value = {"value": point.level}
         if len(blocks) > 1:
             value |= {"lower_value": min(blocks), "upper_value": max(blocks)}
-        found[address(one.key, point.version)][one.key.metric] = value
-    return dict(found)
+        benchmarks[address(series.key, point.version)][series.key.metric] = value
+    return dict(benchmarks)
 
 
-def custom(series: Iterable[Series], better: Better, version: str | None = None) -> list[dict[str, Any]]:
+def custom(all_series: Iterable[Series], better: Better, version: str | None = None) -> list[dict[str, Any]]:
     """`customBiggerIsBetter` (`better="higher"`) or `customSmallerIsBetter`: only series of that direction.
 
     The metric stands as the unit, as the tool shows it and `history import` reads it.
     """
-    found = []
-    for one, point in at(series, version):
-        if one.better != better:
+    rows = []
+    for series, point in at(all_series, version):
+        if series.better != better:
             continue
         blocks = [block.value for block in point.values]
-        row: dict[str, Any] = {"name": address(one.key, point.version), "unit": one.key.metric, "value": level(point)}
+        row: dict[str, Any] = {
+            "name": address(series.key, point.version),
+            "unit": series.key.metric,
+            "value": point.level,
+        }
         if len(blocks) > 1:
             row["range"] = f"{min(blocks)!r} - {max(blocks)!r}"
-        row["extra"] = ", ".join(part for part in (f"blocks: {len(blocks)}", one.unit) if part)
-        found.append(row)
-    return found
+        row["extra"] = ", ".join(part for part in (f"blocks: {len(blocks)}", series.unit) if part)
+        rows.append(row)
+    return rows

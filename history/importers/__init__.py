@@ -44,8 +44,8 @@ def recognise(content: bytes) -> str:
     head = content[:HEAD_BYTES].decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip()
     if RUN_SCHEMA in head.partition("\n")[0]:
         return OWN
-    for name, one in FORMATS.items():
-        if one.recognise(head):
+    for name, foreign_format in FORMATS.items():
+        if foreign_format.recognise(head):
             return name
     raise InvalidRecord(f"the format is none of those known; name it with --from: {', '.join((OWN, *FORMATS))}")
 

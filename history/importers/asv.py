@@ -43,13 +43,13 @@ def parse(content: bytes, about: About) -> Parsed:
     """Figures of every benchmark and combination of parameters."""
     try:
         # asv writes NaN and Infinity, which are no JSON; they never get past this module.
-        found: Any = json.loads(decoded(content))
-        if not isinstance(found, dict) or found.get("version") != VERSION:
+        result_file: Any = json.loads(decoded(content))
+        if not isinstance(result_file, dict) or result_file.get("version") != VERSION:
             raise InvalidRecord(f"only result files of format {VERSION} are read")
-        started = datetime.fromtimestamp(int(found["date"]) / 1000, UTC)
-        columns = list(found["result_columns"])
+        started = datetime.fromtimestamp(int(result_file["date"]) / 1000, UTC)
+        columns = list(result_file["result_columns"])
         result, params = columns.index("result"), columns.index("params")
-        commit, results = str(found["commit_hash"]), dict(found["results"])
+        commit, results = str(result_file["commit_hash"]), dict(result_file["results"])
     except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not an asv result file: {error}")
         return

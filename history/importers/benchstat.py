@@ -33,37 +33,37 @@ def recognise(head: str) -> bool:
 
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of every benchmark line; other lines are not of the format and are skipped, as benchstat does."""
-    told: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for line_number, line in enumerate(decoded(content).splitlines(), 1):
         if match := _KEY.match(line):
-            told[match[1]] = match[2].strip()
+            keys[match[1]] = match[2].strip()
             continue
         words = line.split()
         if len(words) < 2 or not _NAME.match(words[0]):
             continue
         try:
-            yield from _line(line_number, words, told, about)
+            yield from _line(line_number, words, keys, about)
         except InvalidRecord as error:
             yield Rejection(line=line_number, reason=str(error))
 
 
-def _line(line_number: int, words: list[str], told: dict[str, str], about: About) -> Parsed:
+def _line(line_number: int, words: list[str], keys: dict[str, str], about: About) -> Parsed:
     name, count, *pairs = words
     if not (count.isdecimal() and len(count) <= MOST_DIGITS) or not pairs or len(pairs) % 2:
         raise InvalidRecord("a benchmark line is NAME ITERATIONS, then pairs of VALUE UNIT")
     test = name.removeprefix("Benchmark")
-    benchmark = told.get("benchmark", "")
+    benchmark = keys.get("benchmark", "")
     test = test.removeprefix(f"{benchmark.capitalize()}/") if benchmark else test
     for value, unit in zip(pairs[::2], pairs[1::2], strict=True):
         better = direction(unit, unit, about)
         yield Figure(
             line_number,
-            told.get("version", ""),
+            keys.get("version", ""),
             test or name,
             unit,
             number(value),
             unit,
             better,
             operations=int(count),
-            **{key: told.get(key, "") for key in KEYS if key != "version"},  # type: ignore[arg-type]
+            **{key: keys.get(key, "") for key in KEYS if key != "version"},  # type: ignore[arg-type]
         )

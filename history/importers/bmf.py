@@ -12,12 +12,11 @@ are taken apart again.
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, decoded, direction
 from history.importing import Rejection
-from history.limits import check_value
+from history.limits import checked_json
 from history.model import Value
 
 #: Parts of a name that we wrote.
@@ -43,23 +42,21 @@ def recognise(head: str) -> bool:
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of every benchmark and measure."""
     try:
-        value = from_json(decoded(content), allow_inf_nan=False)
-        check_value(value)
-        found = _FILE.validate_python(value)
+        benchmarks = _FILE.validate_python(checked_json(decoded(content)))
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not Bencher Metric Format: {'; '.join(str(error).splitlines()[:3])}")
         return
-    for name, measures in found.items():
+    for name, measures in benchmarks.items():
         parts = name.split("/", PARTS - 1)
         ours = len(parts) == PARTS
         dbms, version, server, config, benchmark, test = parts if ours else ("", "", "", "", "", name)
-        for metric, one in measures.items():
+        for metric, measured in measures.items():
             yield Figure(
                 1,
                 version,
                 test,
                 metric,
-                one.value,
+                measured.value,
                 better=direction(metric, "", about),
                 dbms=dbms,
                 server=server,

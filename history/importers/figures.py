@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from history.errors import InvalidRecord
-from history.importing import Line, Rejection
+from history.importing import RecordLine, Rejection
 from history.interchange import Record
 from history.limits import MAX_REJECTIONS
+from history.metrics import shipped_metrics
 from history.model import Better, Block, Fingerprint, Measurement, Release, Run, Session
 from history.records import text_of
 from history.versions import line_of
@@ -24,10 +25,10 @@ from history.versions import line_of
 #: The moment of figures that carry none; it says "unknown", and is the same at every import.
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: Metrics of which more is better, as the formats and their users name them.
-HIGHER_IS_BETTER = frozenset(
-    {"qps", "tps", "ips", "ops", "o/s", "indexed rows/s", "throughput", "bandwidth", "events", "requests"}
-)
+#: Names of other tools for metrics of which more is better.
+FOREIGN_RATES = frozenset({"ops", "throughput", "bandwidth", "events", "requests"})
+
+RATE_ENDS = ("/s", "/sec", "per second", "_per_second", "per_sec")
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,16 @@ Parsed = Iterator[Figure | Rejection]
 
 
 def direction(metric: str, unit: str, about: About) -> Better:
-    """The better direction: as told, else by the metric's name, else by a unit that is a rate."""
+    """The better direction: as told, else by the name of the metric or of a unit that is a rate."""
     if metric in about.better:
         return about.better[metric]
     names = {metric.lower(), unit.lower()}
-    rate = any(name.endswith(("/s", "/sec", "per second", "_per_second", "per_sec")) for name in names)
-    return "higher" if rate or names & HIGHER_IS_BETTER else "lower"
+    if names & FOREIGN_RATES or any(name.endswith(RATE_ENDS) for name in names):
+        return "higher"
+    # Only rates of ours are known by their name alone: a `p99` of another tool is a response time.
+    metrics = shipped_metrics()
+    ours = (metrics[metrics.named(name)] for name in names)
+    return "higher" if any(registered.leads and registered.better == "higher" for registered in ours) else "lower"
 
 
 def number(text: str) -> float:
@@ -153,35 +158,35 @@ def _place(figure: Figure, about: About) -> _Place:
     )
 
 
-def records(format_name: str, parsed: Iterable[Figure | Rejection], about: About) -> Iterator[Line]:
+def records(format_name: str, parsed: Iterable[Figure | Rejection], about: About) -> Iterator[RecordLine]:
     """Records for `history.importing.import_lines`: a session a moment and server, a run a release and config, and the
     nth value of the same test and metric in the nth block. The same file gives the same ids."""
     places: dict[_Place, list[Figure]] = defaultdict(list)
     rejected = 0
-    for one in parsed:
-        if isinstance(one, Rejection):
-            problem = one
+    for item in parsed:
+        if isinstance(item, Rejection):
+            problem = item
         else:
             try:
-                places[_place(one, about)].append(one)
+                places[_place(item, about)].append(item)
                 continue
             except (InvalidRecord, ValueError) as error:
-                problem = Rejection(line=one.line_number, reason=str(error))
+                problem = Rejection(line=item.line_number, reason=str(error))
         rejected += 1
-        yield Line(problem.line, None, problem.reason)
+        yield RecordLine(problem.line, None, problem.reason)
         if rejected > MAX_REJECTIONS:
             return
     if not places and not rejected:
-        yield Line(0, None, f"no figures of the format {format_name} in the file")
-    begun: set[str] = set()
+        yield RecordLine(0, None, f"no figures of the format {format_name} in the file")
+    yielded_ids: set[str] = set()
     for place, figures in places.items():
         try:
             for record in _run(format_name, place, figures, about):
-                if record.id not in begun:
-                    begun.add(record.id)
-                    yield Line(figures[0].line_number, record)
+                if record.id not in yielded_ids:
+                    yielded_ids.add(record.id)
+                    yield RecordLine(figures[0].line_number, record)
         except ValueError as error:
-            yield Line(figures[0].line_number, None, str(error).replace("\n", "; "))
+            yield RecordLine(figures[0].line_number, None, str(error).replace("\n", "; "))
 
 
 def _run(format_name: str, place: _Place, figures: list[Figure], about: About) -> Iterator[Record]:
@@ -220,18 +225,18 @@ def _run(format_name: str, place: _Place, figures: list[Figure], about: About) -
             run_id=run.id,
             number=index,
             started=place.started,
-            ended=place.started + timedelta(seconds=max((len(one.samples) for one in block.values()), default=0)),
+            ended=place.started + timedelta(seconds=max((len(figure.samples) for figure in block.values()), default=0)),
             measurements=tuple(
                 Measurement(
-                    test=one.test,
-                    group=one.group,
-                    metric=one.metric,
-                    value=one.value,
-                    unit=one.unit,
-                    better=one.better,
-                    operations=one.operations,
+                    test=figure.test,
+                    group=figure.group,
+                    metric=figure.metric,
+                    value=figure.value,
+                    unit=figure.unit,
+                    better=figure.better,
+                    operations=figure.operations,
                 )
-                for one in block.values()
+                for figure in block.values()
             ),
             samples=samples,
         )

@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.bmf import PARTS
 from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
 from history.importers.otava import COMMIT_LINE
 from history.importing import Rejection
-from history.limits import check_value
+from history.limits import checked_json
 from history.model import Better, Value
 
 PREFIX = "window.BENCHMARK_DATA ="
@@ -63,11 +62,10 @@ def parse(content: bytes, about: About) -> Parsed:
     """Figures of the array, or of every commit in the store."""
     text = decoded(content).strip().removeprefix(PREFIX).rstrip().removesuffix(";")
     try:
-        value: Any = from_json(text, allow_inf_nan=False)
-        check_value(value)
+        value: Any = checked_json(text)
         if isinstance(value, list):
             benches = _ARRAY.validate_python(value)
-            yield from (_figure(one, "", "", None, "", about) for one in benches)
+            yield from (_figure(bench, "", "", None, "", about) for bench in benches)
             return
         store = _Store.model_validate(value)
     except (ValueError, ValidationError, InvalidRecord) as error:
@@ -81,23 +79,23 @@ def parse(content: bytes, about: About) -> Parsed:
                 yield Rejection(line=1, reason=f"the date {entry.date} of commit {entry.commit.id}: {error}")
                 continue
             version = commit_version(started, entry.commit.id)
-            for one in entry.benches:
-                yield _figure(one, suite, version, started, entry.tool, about)
+            for bench in entry.benches:
+                yield _figure(bench, suite, version, started, entry.tool, about)
 
 
-def _figure(one: _Bench, suite: str, version: str, started: datetime | None, tool: str, about: About) -> Figure:
-    parts = one.name.split("/", PARTS - 1)
+def _figure(bench: _Bench, suite: str, version: str, started: datetime | None, tool: str, about: About) -> Figure:
+    parts = bench.name.split("/", PARTS - 1)
     ours = len(parts) == PARTS and not suite
-    dbms, release, server, config, benchmark, test = parts if ours else ("", version, "", "", suite, one.name)
-    metric = one.unit or "value"
+    dbms, release, server, config, benchmark, test = parts if ours else ("", version, "", "", suite, bench.name)
+    metric = bench.unit or "value"
     return Figure(
         1,
         release,
         test,
         metric,
-        one.value,
-        one.unit,
-        TOOLS.get(tool) or direction(metric, one.unit, about),
+        bench.value,
+        bench.unit,
+        TOOLS.get(tool) or direction(metric, bench.unit, about),
         started=started,
         line=(about.line or COMMIT_LINE) if version else "",
         dbms=dbms,

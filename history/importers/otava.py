@@ -37,7 +37,7 @@ def moment(text: str) -> datetime:
     if text.replace(".", "", 1).isdigit():
         return datetime.fromtimestamp(float(text), UTC)
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         for form in TIME_FORMATS:
             try:
@@ -45,7 +45,7 @@ def moment(text: str) -> datetime:
             except ValueError:
                 continue
         raise InvalidRecord(f"{text!r} is no time") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def parse(content: bytes, about: About) -> Parsed:

@@ -14,13 +14,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
 from history.importers.otava import COMMIT_LINE
 from history.importing import Rejection
-from history.limits import check_value
+from history.limits import checked_json
 from history.model import Value, utc
 
 METRIC = "time"
@@ -58,33 +57,32 @@ def recognise(head: str) -> bool:
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of every test."""
     try:
-        value = from_json(decoded(content), allow_inf_nan=False)
-        check_value(value)
+        value = checked_json(decoded(content))
         if isinstance(value, dict):
             value["started"] = value.get("datetime")
-        found = _File.model_validate(value)
-        started = utc(found.started if found.started.tzinfo else found.started.replace(tzinfo=UTC))
+        suite = _File.model_validate(value)
+        started = utc(suite.started if suite.started.tzinfo else suite.started.replace(tzinfo=UTC))
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not pytest-benchmark: {'; '.join(str(error).splitlines()[:3])}")
         return
-    commit = found.commit_info
+    commit = suite.commit_info
     version, line = about.version, ""
     if not version:
         if commit.dirty or not commit.id or commit.id == NO_COMMIT:
             yield Rejection(line=1, reason="the tree was dirty or without a commit; give --release")
             return
         version, line = commit_version(started, commit.id), about.line or COMMIT_LINE
-    for one in found.benchmarks:
+    for benchmark in suite.benchmarks:
         yield Figure(
             1,
             version,
-            one.fullname,
+            benchmark.fullname,
             METRIC,
-            one.stats.median,
+            benchmark.stats.median,
             "s",
             direction(METRIC, "s", about),
-            group=one.group or "",
-            operations=one.stats.rounds * one.stats.iterations,
+            group=benchmark.group or "",
+            operations=benchmark.stats.rounds * benchmark.stats.iterations,
             started=started,
             line=line,
         )

@@ -23,11 +23,9 @@ from typing import NamedTuple
 from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, decoded, direction, number
 from history.importing import Rejection
+from history.metrics import shipped_metrics
 from history.versions import POSTGRES_ONE_NUMBER_SINCE
 
-#: The field's names of metrics that we name otherwise: `o/s` and `qps` are the same measurement.
-METRICS = {"o/s": "qps"}
-UNITS = {"qps": "/s", "ips": "/s", "indexed rows/s": "/s", "cpu/o": "%", "rKB/o": "KB", "wKB/o": "KB", "cpupq": "us"}
 #: Column heads of tables with one test a column.
 TESTS = {"ins": "insert", "upd-ix": "update-index", "upd-nix": "update-nonindex"}
 
@@ -60,11 +58,11 @@ def label(text: str) -> Label:
     >>> label("pg17rc1 sync0_comp0_fpi0")
     Label(dbms='postgres', version='17rc1', config='sync0_comp0_fpi0')
     """
-    found = _LABEL.match(text.strip())
-    if not found:
+    match = _LABEL.match(text.strip())
+    if not match:
         raise InvalidRecord(f"{text.strip()!r} is no label of a release, such as my8030_rel.z11a_bee")
-    dbms = DBMS[found["dbms"]]
-    return Label(dbms, version(dbms, found["digits"]) + (found["pre"] or ""), found["config"] or "")
+    dbms = DBMS[match["dbms"]]
+    return Label(dbms, version(dbms, match["digits"]) + (match["pre"] or ""), match["config"] or "")
 
 
 def version(dbms: str, digits: str) -> str:
@@ -114,10 +112,10 @@ def _row(line_number: int, words: list[str], columns: list[str], test: str, abou
     values, rest = words[: len(columns)], " ".join(words[len(columns) :])
     if not rest:
         raise InvalidRecord(f"{len(words)} cells, the head has {len(columns)} and `dbms`")
-    release = label(rest)
+    release, metrics = label(rest), shipped_metrics()
     for column, text in zip(columns, values, strict=True):
-        metric = METRICS.get(column, column) if test else "qps"
-        unit = UNITS.get(metric, "")
+        metric = metrics.named(column) if test else "qps"
+        unit = metrics[metric].unit
         yield Figure(
             line_number,
             release.version,

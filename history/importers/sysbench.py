@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import re
 from statistics import fmean
-from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from history.errors import InvalidRecord
 from history.importers.figures import About, Figure, Parsed, decoded
 from history.importing import Rejection
-from history.limits import check_value
-from history.model import Better
+from history.limits import checked_json
+from history.metrics import shipped_metrics
 
 RATES = {"transactions": "tps", "queries": "qps"}
 LATENCIES = {"avg": "latency_avg", "max": "latency_max", "95th percentile": "latency_p95"}
@@ -70,47 +68,53 @@ def parse(content: bytes, about: About) -> Parsed:
 
 
 def _text(text: str, about: About) -> Parsed:
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     latency = False
     for number, line in enumerate(text.splitlines(), 1):
         latency = line.startswith("Latency (ms)") or (latency and line.startswith(" "))
         figure = None
         if match := _RATE.match(line):
-            figure = _rate(number, about, RATES[match[1]], float(match[3]), int(match[2]))
+            figure = _figure(number, about, RATES[match[1]], float(match[3]), operations=int(match[2]))
         elif match := _EVENTS.match(line):
-            figure = _rate(number, about, "events/s", float(match[1]), None)
+            figure = Figure(number, "", about.test, "events/s", float(match[1]), "/s", "higher")
         elif latency and (match := _LATENCY.match(line)):
-            figure = Figure(number, "", about.test, LATENCIES[match[1]], float(match[2]), "ms", "lower")
+            figure = _figure(number, about, LATENCIES[match[1]], float(match[2]))
         if figure is not None:
-            if figure.metric in found:
+            if figure.metric in figures:
                 yield Rejection(line=number, reason=f"a second {figure.metric}: the file holds more than one run")
                 return
-            found[figure.metric] = figure
-    if not {"qps", "events/s"} & found.keys():
+            figures[figure.metric] = figure
+    if not {"qps", "events/s"} & figures.keys():
         yield Rejection(line=0, reason="no `queries: N (R per sec.)`; the run did not finish")
         return
-    yield from found.values()
+    yield from figures.values()
 
 
-def _rate(number: int, about: About, metric: str, value: float, count: int | None) -> Figure:
-    return Figure(number, "", about.test, metric, value, "/s", "higher", operations=count)
+def _figure(
+    line_number: int,
+    about: About,
+    name: str,
+    value: float,
+    operations: int | None = None,
+    samples: tuple[float, ...] = (),
+) -> Figure:
+    metric = shipped_metrics()[name]
+    better = metric.better
+    return Figure(line_number, "", about.test, name, value, metric.unit, better, operations=operations, samples=samples)
 
 
 def _json(text: str, about: About) -> Parsed:
     try:
-        value: Any = from_json(text, allow_inf_nan=False)
-        check_value(value)
-        entries = _ENTRIES.validate_python(value)
+        entries = _ENTRIES.validate_python(checked_json(text))
     except (ValueError, ValidationError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not the JSON of sysbench.report_json: {str(error).splitlines()[0]}")
         return
     if not entries:
         yield Rejection(line=1, reason="no entries: the run was shorter than its report interval")
         return
-    for metric, unit, values in (
-        ("qps", "/s", tuple(one.qps.total for one in entries)),
-        ("tps", "/s", tuple(one.tps for one in entries)),
-        ("latency_p95", "ms", tuple(one.latency for one in entries)),
+    for metric, values in (
+        ("qps", tuple(entry.qps.total for entry in entries)),
+        ("tps", tuple(entry.tps for entry in entries)),
+        ("latency_p95", tuple(entry.latency for entry in entries)),
     ):
-        better: Better = "higher" if unit == "/s" else "lower"
-        yield Figure(1, "", about.test, metric, fmean(values), unit, better, samples=values)
+        yield _figure(1, about, metric, fmean(values), samples=values)

@@ -28,15 +28,18 @@ from history.model.findings import (
 )
 from history.model.measured import (
     Block,
+    CanaryReading,
+    CanaryVerdict,
     Fingerprint,
     FunctionCost,
     Measurement,
+    Milliseconds,
+    Phase,
     Release,
     Run,
     Session,
     StatementPlan,
 )
-from history.model.readings import CanaryVerdict, Milliseconds, Phase, Reading
 from history.model.series import BlockValue, BlockValues, Point, Series, SeriesKey
 from history.model.values import (
     MAJORS,
@@ -64,6 +67,7 @@ __all__ = [
     "BlockStatus",
     "BlockValue",
     "BlockValues",
+    "CanaryReading",
     "CanaryVerdict",
     "Cause",
     "Count",
@@ -85,7 +89,6 @@ __all__ = [
     "Phase",
     "PlanChange",
     "Point",
-    "Reading",
     "Release",
     "Row",
     "Run",

@@ -111,12 +111,12 @@ class Point(Row):
     @property
     def numbers(self) -> tuple[float, ...]:
         """The values alone."""
-        held = self.values
-        return held.numbers if isinstance(held, BlockValues) else tuple([one.value for one in held])
+        values = self.values
+        return values.numbers if isinstance(values, BlockValues) else tuple([block.value for block in values])
 
     @property
     def level(self) -> float:
-        """The median of the blocks."""
+        """The level of the release: the median of its blocks, which one bad block does not move."""
         return median(self.numbers)
 
 

@@ -42,7 +42,7 @@ def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = 
             "file": report.file,
             "stored": report.stored and not dry_run,
             "new": sum(report.new.values()),
-            "known": report.known,
+            "known": report.unchanged,
             "rejected": report.rejections,
         }
         for report in reports
@@ -58,7 +58,8 @@ def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = 
             typer.echo(f"{report.file}: {where}: {rejection.reason}", err=True)
         if report.rejections:
             problems = "1 problem" if report.rejections == 1 else f"{report.rejections} problems"
-            typer.echo(f"{report.file}: nothing was stored; {problems}", err=True)
+            stored = f"{sum(report.new.values())} records were" if report.new else "nothing was"
+            typer.echo(f"{report.file}: {stored} stored; {problems}", err=True)
 
 
 @group.command("load")
@@ -359,12 +360,12 @@ def merge_command(
 def recover_command(history: options.History = None, format: options.RowFormat = Format.text) -> None:
     """Import results that were kept on disk while the database could not take them.
 
-    A file whose results are stored is removed. Exit code 4 when one could not be.
+    A file whose results are stored is removed; of any other what could not be stored stays. Exit code 4 then.
     """
-    from history.maintenance import recover
+    from history.maintenance import recover_spool
 
     with _open(history) as store:
-        reports = recover(store)
+        reports = recover_spool(store)
     _print_reports(reports, format)
     if not reports:
         typer.echo("nothing waits to be recovered", err=True)

@@ -79,9 +79,9 @@ def command_tree() -> TyperGroup:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from history.records import tool_version
 
-        typer.echo(f"pointdrop {version('pointdrop')}")
+        typer.echo(f"pointdrop {tool_version()}")
         raise typer.Exit()
 
 

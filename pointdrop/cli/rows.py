@@ -21,6 +21,7 @@ from typing import Any
 
 import typer
 
+from history.files import write_atomically
 from pointdrop.cli.options import Format
 
 Rows = Sequence[Mapping[str, Any]]
@@ -76,11 +77,7 @@ def emit(text: str, out: Path | None = None) -> None:
         with out.open("a", encoding="utf-8") as file:
             file.write(text)
     else:
-        out = out.resolve()
-        out.parent.mkdir(parents=True, exist_ok=True)
-        draft = out.with_name(f"{out.name}.part")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
+        write_atomically(out.resolve(), text)
 
 
 def remark(text: str, quiet: bool = False) -> None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, record, side_of, step
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
+from history.files import write_atomically
 from history.metrics import Metric
 from history.model import Block, Release, Run, Session
 from history.versions import version_key
@@ -154,11 +155,11 @@ def run_bisection(setup: BisectionSetup, path: Path, bisection: Bisection) -> tu
             note = {**bisection.notes, wanted.candidate: str(error).splitlines()[0]}
             machine = record(bisection.machine, wanted.candidate, "unusable", 0)
             bisection = bisection.model_copy(update={"machine": machine, "notes": note})
-            _write(path, bisection)
+            write_atomically(path, bisection.model_dump_json(indent=1))
             setup.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
             continue
         bisection = _judge(setup, bisection, wanted, ends)
-        _write(path, bisection)
+        write_atomically(path, bisection.model_dump_json(indent=1))
         if reason := _nothing_to_find(setup, bisection, ends):
             return bisection, Answer(ends[0], ends[1], bisection.machine.candidates[1:-1], False, reason, differ=False)
         setup.say(f"{wanted.candidate} is {bisection.machine.tried[wanted.candidate].side}")
@@ -196,7 +197,7 @@ def _measure(
         name = by_version[row.release.version]
         values = [m.value for m in block.measurements if m.metric == held.metric and block.status == "ok"]
         held = held.model_copy(update={"values": {**held.values, name: (*held.values.get(name, ()), *values)}})
-        _write(path, held)
+        write_atomically(path, held.model_dump_json(indent=1))
 
     outcome = run_session(plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event)
     for why in outcome.skipped.values():
@@ -215,9 +216,3 @@ def _nothing_to_find(setup: BisectionSetup, bisection: Bisection, ends: tuple[st
     good, bad = (bisection.values.get(end, ()) for end in ends)
     noise = noise_prior(setup.metric, bisection.test)
     return nothing_to_find(good, bad, floor_pct=setup.metric.smallest_change_pct, noise=noise) if good and bad else ""
-
-
-def _write(path: Path, bisection: Bisection) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.write_text(bisection.model_dump_json(indent=1))
-    temporary.replace(path)

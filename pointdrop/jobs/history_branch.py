@@ -24,7 +24,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from history.errors import HistoryError, InvalidRecord
 from history.importing import import_file
-from history.interchange import HEADER, line_of_record
+from history.interchange import header_line, line_of_record
 from history.model import FindingEvent, IssueLink, Release, Row, Session
 from history.records import text_of
 from history.store import Store
@@ -186,11 +186,12 @@ class HistoryBranch:
     def _write(self, store: Store) -> int:
         """Files as the store would have them; how many changed."""
         files: dict[Path, list[str]] = {}
+        header = header_line()
         for session in store.sessions():
             # two ids may make one name: letters that no file name should have, and its length
-            files.setdefault(self._session_file(session), [HEADER]).extend(_session_lines(store, session))
+            files.setdefault(self._session_file(session), [header]).extend(_session_lines(store, session))
         for reading in store.readings():
-            month = files.setdefault(self.folder / "readings" / f"{reading.at:%Y-%m}.jsonl", [HEADER])
+            month = files.setdefault(self.folder / "readings" / f"{reading.at:%Y-%m}.jsonl", [header])
             month.append(line_of_record(reading))
         outcomes = self.folder / "outcomes"
         for event in store.events():
@@ -201,7 +202,10 @@ class HistoryBranch:
         for path, lines in files.items():
             lines = lines if path.parent != outcomes else _in_order(lines, path)
             text = "".join(f"{line}\n" for line in lines)
-            if lines and (not path.exists() or path.read_text(encoding="utf-8") != text):
+            held = path.read_text(encoding="utf-8") if path.exists() else ""
+            if lines[:1] == [header]:  # another writer is no reason to write a file anew
+                held = "\n".join((header, held.partition("\n")[2]))
+            if lines and held != text:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 changed += 1

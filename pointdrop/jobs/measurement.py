@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from history.errors import StoreUnavailable
-from history.model import Block, Phase, Reading, Release, Run, Session
+from history.maintenance import recover_spool
+from history.model import Block, CanaryReading, Phase, Release, Run, Session
 from history.store import Store
-from pointdrop.jobs.kept import bring_in
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text
 from pointdrop.jobs.release_selection import Work, pick, select_named
 from pointdrop.jobs.session_records import SessionRecord, new_record, unfinished_sessions, write_record
@@ -62,7 +62,7 @@ class MeasurementSetup:
     say: Callable[[str], None] = lambda text: None
     sink: Callable[[Session, Run, Block], None] | None = None
     """Takes each block besides the history."""
-    keep_reading: Callable[[Reading], None] | None = None
+    keep_reading: Callable[[CanaryReading], None] | None = None
     """Takes each reading of the machine canary besides the history."""
 
     @property
@@ -159,12 +159,21 @@ def measure_all(
 ) -> Measured:
     """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
 
+    The spool first: a session that is resumed asks the history which of its blocks are finished, and a block measured
+    a second time could no longer be told from the one that was kept.
+
     A release that cannot be fetched or verified, and work of which not even a block fits, is left out and named in
     `incomplete`; the rest is measured. It is added to `measured`, what the same job measured before.
     """
     later: list[Work] = []
     measured = measured or Measured()
-    measured.incomplete += bring_in(setup.store, setup.state, setup.say)
+    for report in recover_spool(setup.store, [setup.state / "spool"]):
+        if blocks := report.new.get("block"):
+            setup.say(f"brought in {blocks} blocks that were kept in {report.file}")
+        for rejection in report.rejected[:1]:
+            measured.incomplete.append(
+                f"{report.file}, line {rejection.line}: {rejection.reason}; it stays for `pointdrop history recover`"
+            )
     started = time.monotonic()
 
     def left() -> float | None:

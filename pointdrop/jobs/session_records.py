@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from history.files import write_atomically
 from pointdrop.jobs.release_selection import Work
 from runners.errors import RunnersError
 from runners.settings import Plan
@@ -65,8 +66,5 @@ def unfinished_sessions(state: Path) -> list[SessionRecord]:
 def write_record(state: Path, begun: SessionRecord) -> Path:
     """Write it down, whole or not at all; whoever ends the session removes the file."""
     path = state / "sessions" / f"{begun.id}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
-    temporary.write_bytes(_RECORD.dump_json(begun, indent=1))
-    temporary.replace(path)
+    write_atomically(path, _RECORD.dump_json(begun, indent=1))
     return path

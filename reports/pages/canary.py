@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from history.model import Reading
+from history.model import CanaryReading
 from reports.spark import STEP, spark
 
 #: Newest readings of a host in its table; the history keeps all of them.
@@ -33,21 +33,21 @@ class HostReadings(NamedTuple):
     """Since when it may not measure; None when it may, as far as the readings tell: they end with a quarantine, and
     begin again when a person clears it."""
     parts: tuple[Part, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[CanaryReading, ...]
     """The newest first, at most MAX_READINGS."""
     more: int
     """Older ones."""
 
 
-def host_readings(readings: Sequence[Reading]) -> list[HostReadings]:
+def host_readings(readings: Sequence[CanaryReading]) -> list[HostReadings]:
     """Hosts by name; none for a history that has no readings."""
-    by_host: dict[str, list[Reading]] = defaultdict(list)
+    by_host: dict[str, list[CanaryReading]] = defaultdict(list)
     for reading in sorted(readings, key=lambda one: one.at):
         by_host[reading.host].append(reading)
     return [_host(host, by_host[host]) for host in sorted(by_host)]
 
 
-def _host(host: str, readings: list[Reading]) -> HostReadings:
+def _host(host: str, readings: list[CanaryReading]) -> HostReadings:
     drawn = readings[-DRAWN:]
     newest = readings[-1]
     return HostReadings(

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from history.model import Phase, Reading
+from history.files import write_atomically
+from history.model import CanaryReading, Phase
 from runners.canary.verdicts import MOST_READINGS, Times, differences, verdict
 from runners.canary.workload import work
 from runners.host import host_name
@@ -49,7 +50,7 @@ class Quarantine(BaseModel):
 class CanaryCheck(NamedTuple):
     """What a check found."""
 
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[CanaryReading, ...] = ()
     """As taken; none while the host is in quarantine or somebody else measures."""
     quarantine: Quarantine | None = None
 
@@ -97,7 +98,7 @@ class Canary:
             reasons = differences(now, before)
             sick = bool(reasons) and not left
             taken.append(
-                Reading(
+                CanaryReading(
                     host=host_name(),
                     at=at,
                     session_id=session_id,
@@ -140,7 +141,4 @@ class Canary:
         self._write("readings.jsonl", "".join(f"{json.dumps(times._asdict())}\n" for times in newest))
 
     def _write(self, name: str, text: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = self._folder / f"{name}.new"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(self._folder / name)
+        write_atomically(self._folder / name, text)

@@ -22,6 +22,8 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from history.files import write_atomically
+
 #: Environment variable by which a process says which record it belongs to.
 MARKER = "POINTDROP_SERVER"
 RECORDS = "servers"
@@ -89,11 +91,7 @@ class ServerRecord(BaseModel):
 
     def write(self, state: Path) -> None:
         """Put the record on disk, whole or not at all."""
-        path = self.path(state)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".tmp")
-        draft.write_text(self.model_dump_json())
-        draft.replace(path)
+        write_atomically(self.path(state), self.model_dump_json())
 
     def members(self) -> list[psutil.Process]:
         """The processes that belong to this server and run now, with all they started."""

@@ -27,6 +27,7 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
+from history.files import write_atomically
 from runners.errors import BadSize
 from runners.releases.archives import remove_tree, seal
 
@@ -147,9 +148,7 @@ class Cache:
         tree.chmod(0o755)  # renaming a directory rewrites its `..`
         tree.replace(prefix)
         prefix.chmod(0o555)
-        temporary = self._record_path(key).with_suffix(".new")
-        temporary.write_text(json.dumps(record, indent=1, sort_keys=True))
-        temporary.replace(self._record_path(key))
+        write_atomically(self._record_path(key), json.dumps(record, indent=1, sort_keys=True))
         return prefix
 
     def _lease(self, key: str) -> None:

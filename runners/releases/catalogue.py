@@ -22,6 +22,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from history.errors import BadSettings
+from history.files import write_atomically
 from history.model import Release
 from history.settings import read_model
 from history.versions import line_of, version_key
@@ -31,7 +32,7 @@ from runners.releases.installed import Installed
 from runners.releases.installer import Installer
 from runners.releases.local import LocalSource, TreeSource, installed_version
 from runners.releases.manifest import Manifest, Pin, manifest_path
-from runners.releases.pins import LocalPins, write_atomically
+from runners.releases.pins import LocalPins
 from runners.releases.source_factory import builder_for, open_source
 from runners.releases.sources import (
     Download,

@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from history.files import write_atomically
 from history.model import Release
 from runners.errors import DigestMismatch, SourceUnavailable
 from runners.releases.cache import Cache
 from runners.releases.installed import Installed, tree_digests
 from runners.releases.manifest import Pin
-from runners.releases.pins import write_atomically
 from runners.releases.sources import Download, Offer, Part, Source, part_of
 
 

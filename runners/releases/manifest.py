@@ -29,6 +29,7 @@ from typing import Annotated, Self
 import tomlkit
 from pydantic import Field, StringConstraints, model_validator
 
+from history.files import replaced
 from history.model import Release
 from history.settings import Setting, read_model
 from history.versions import line_of, version_key
@@ -137,7 +138,6 @@ def add_pins(path: Path, dbms: str, pins: Iterable[Pin]) -> None:
     for key in sorted(tables, key=lambda key: (version_key(dbms, key[0]), key[1])):
         array.append(tables[key])
     document["release"] = array
-    temporary = path.with_suffix(".toml.new")
-    temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
-    read_model(temporary, Manifest)
-    temporary.replace(path)
+    with replaced(path) as draft:
+        draft.write_text(tomlkit.dumps(document), encoding="utf-8")
+        read_model(draft, Manifest)

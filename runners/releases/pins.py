@@ -7,13 +7,13 @@ They live in `state/releases/pins.json`, outlast the cache, and are never overwr
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
+from history.files import write_atomically
 from history.versions import line_of
 from runners.errors import DigestMismatch, ReleaseError
 from runners.releases.manifest import Pin
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 #: Changed files of a release that are named one by one.
 SHOWN_FILES = 10
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace the file at once; its directory is made. Two processes that write it at once do not meet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.new")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 class LocalPins:

@@ -15,6 +15,7 @@ from pathlib import Path
 from filelock import FileLock
 from pydantic import TypeAdapter
 
+from history.files import write_atomically
 from history.model import StatementPlan
 from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
@@ -121,9 +122,7 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
         if warnings := engine.stop():
             raise EngineError("; ".join(warnings))  # what it left needs recovery, at the begin of every block
         engine.save(target / "data")
-        temporary = target / f"{RECORD}.new"
-        temporary.write_text(_PLANS.dump_json(plans).decode())
-        temporary.replace(record)
+        write_atomically(record, _PLANS.dump_json(plans))
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
 
 

@@ -47,7 +47,7 @@ from history.model import (
     Session,
 )
 from history.store import Store
-from history.writing import Known, insert_measurements
+from history.writing import RowKeys, insert_measurements
 from tests.history.postgres import Cluster
 
 #: One block: 42 tests with 12 metrics, rounded.
@@ -128,9 +128,9 @@ def fill(store: Store, nights: int) -> None:
     for number in range(1, nights):
         parents, blocks = night(number, empty=True)
 
-        def put(connection: Connection, known: Known, records: Sequence[Record] = (*parents, *blocks)) -> None:
+        def put(connection: Connection, row_keys: RowKeys, records: Sequence[Record] = (*parents, *blocks)) -> None:
             for one in records:
-                store.put(connection, known, one)
+                store.put(connection, row_keys, one)
             random, insert = Random(1), insert_measurements
             names = ",".join(f"'{one.id}'" for one in records if isinstance(one, Block))
             pks = connection.exec_driver_sql(f"SELECT pk FROM block WHERE id IN ({names}) ORDER BY pk").scalars().all()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from history.exporters import FORMATS
-from history.interchange import HEADER, line_of_record
+from history.interchange import header_line, line_of_record
 from history.listing import rows_of
 from history.spool import Spool
 from pointdrop.cli import main
@@ -50,7 +50,7 @@ def pointdrop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 def lines() -> str:
-    return "\n".join([HEADER, *map(line_of_record, (SESSION, run("17.1"), block(run("17.1"), 1.5)))]) + "\n"
+    return "\n".join([header_line(), *map(line_of_record, (SESSION, run("17.1"), block(run("17.1"), 1.5)))]) + "\n"
 
 
 def test_a_day_with_a_history(pointdrop: Command, tmp_path: Path) -> None:

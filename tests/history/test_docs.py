@@ -1,7 +1,10 @@
-"""What docs/history.md says is so."""
+"""What docs/history.md and the docstrings of the room say is so."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import pkgutil
 import re
 import shlex
 import sys
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import history
 from history.exporters import FORMATS as EXPORTS
 from history.importers import FORMATS as IMPORTS
 from history.importers import OWN
@@ -17,6 +21,11 @@ from pointdrop.cli import main
 PAGE = (Path(__file__).parents[2] / "docs" / "history.md").read_text()
 #: One that the dataset brings.
 A_BLOCK = "smalldatum/2023-09-18/ser4/ibench-cached-20m-1u/mysql/8.0.30/cy10a_bee/1"
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(history.__path__, "history.")
+    if not module.name.startswith("history.migrations")
+]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -50,3 +59,8 @@ def test_every_format_is_on_the_page() -> None:
 def test_every_link_leads_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", PAGE):
         assert (Path(__file__).parents[2] / "docs" / target).exists(), target
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

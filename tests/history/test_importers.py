@@ -78,7 +78,7 @@ def test_twice_is_once(store: Store, name: str) -> None:
     about = ABOUT if name.startswith(("sys", "go", "bmf")) or name.endswith("benchmark.json") else COMMIT
     first, again = put(store, name, about), put(store, name, about)
     assert first.stored, first
-    assert first.new["block"] == again.known - first.new["session"] - first.new["run"]
+    assert first.new["block"] == again.unchanged - first.new["session"] - first.new["run"]
     assert again.new == {}
 
 

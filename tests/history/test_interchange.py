@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 
 from history import limits
 from history.importing import ImportReport, import_file, read_lines
-from history.interchange import HEADER, SCHEMA_FILE, json_schema, line_of_record
-from history.model import Block, Reading, Run, Session
+from history.interchange import KINDS, SCHEMA_FILE, header_line, json_schema, line_of_record
+from history.model import Block, CanaryReading, Run, Session
 from history.store import Store
 from tests.history.values import BLOCKS, READING, READINGS, RUNS, SESSION, SESSIONS, block, run
 
@@ -24,7 +24,7 @@ SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 
 
 def lines(*changed: str) -> list[str]:
-    return [HEADER, *map(line_of_record, RECORDS), *changed]
+    return [header_line(), *map(line_of_record, RECORDS), *changed]
 
 
 def imported(store: Store, folder: Path, text: str | bytes) -> ImportReport:
@@ -33,8 +33,8 @@ def imported(store: Store, folder: Path, text: str | bytes) -> ImportReport:
     return import_file(store, path)
 
 
-def changed(record: Session | Run | Block | Reading, **values: Any) -> str:
-    return json.dumps({type(record).__name__.lower(): record.model_dump(mode="json") | values})
+def changed(record: Session | Run | Block | CanaryReading, **values: Any) -> str:
+    return json.dumps({KINDS[type(record)]: record.model_dump(mode="json") | values})
 
 
 def test_the_committed_schema_is_that_of_the_models() -> None:
@@ -44,9 +44,9 @@ def test_the_committed_schema_is_that_of_the_models() -> None:
 
 @settings(deadline=None)
 @given(st.one_of(SESSIONS, RUNS, BLOCKS, READINGS))
-def test_every_line_we_write_is_valid_by_the_schema(record: Session | Run | Block | Reading) -> None:
+def test_every_line_we_write_is_valid_by_the_schema(record: Session | Run | Block | CanaryReading) -> None:
     SCHEMA.validate(json.loads(line_of_record(record)))
-    SCHEMA.validate(json.loads(HEADER))
+    SCHEMA.validate(json.loads(header_line()))
 
 
 def test_the_schema_refuses_what_the_import_refuses() -> None:
@@ -57,9 +57,9 @@ def test_the_schema_refuses_what_the_import_refuses() -> None:
 def test_an_import_is_idempotent(store: Store, tmp_path: Path) -> None:
     text = "\n".join(lines())
     first = imported(store, tmp_path, text)
-    assert (first.stored, first.new, first.known) == (True, {"session": 1, "run": 2, "block": 2}, 0)
+    assert (first.stored, first.new, first.unchanged) == (True, {"session": 1, "run": 2, "block": 2}, 0)
     again = imported(store, tmp_path, gzip.compress(text.encode()))
-    assert (again.stored, again.new, again.known) == (True, {}, 5)
+    assert (again.stored, again.new, again.unchanged) == (True, {}, 5)
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_a_bad_line_is_told_and_nothing_of_the_file_is_stored(
 
 
 def test_a_reading_is_taken_without_its_session_and_once(store: Store, tmp_path: Path) -> None:
-    text = "\n".join([HEADER, line_of_record(READING)])
+    text = "\n".join([header_line(), line_of_record(READING)])
     assert [imported(store, tmp_path, text).new for _ in range(2)] == [{"reading": 1}, {}]
     assert store.readings() == [READING] and store.sessions() == []
 
 
 def test_every_bad_line_is_told_not_only_the_first(store: Store, tmp_path: Path) -> None:
-    report = imported(store, tmp_path, "\n".join([HEADER, "{", line_of_record(SESSION), "[", "7"]))
+    report = imported(store, tmp_path, "\n".join([header_line(), "{", line_of_record(SESSION), "[", "7"]))
     assert [one.line for one in report.rejected] == [2, 4, 5]
-    many = imported(store, tmp_path, "\n".join([HEADER, *["{"] * 200]))
+    many = imported(store, tmp_path, "\n".join([header_line(), *["{"] * 200]))
     assert (len(many.rejected), many.rejections) == (limits.MAX_REJECTIONS, 200)
 
 
@@ -129,7 +129,7 @@ def test_every_bad_line_is_told_not_only_the_first(store: Store, tmp_path: Path)
         (b"", "empty"),
         (b'{"schema":"pointdrop.run/2"}', "first line"),
         (b"qps: 7", "first line"),
-        (gzip.compress(HEADER.encode())[:-9], "damaged"),
+        (gzip.compress(header_line().encode())[:-9], "damaged"),
         (gzip.compress(b"x")[:4] + b"rubbish", "damaged"),
         (b"\xff\xfe\x00", "first line"),
     ],
@@ -144,7 +144,7 @@ def test_a_file_that_is_none(store: Store, tmp_path: Path, content: bytes, reaso
 def test_a_bomb_is_left_where_it_is(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to a large one stops at the bound."""
     monkeypatch.setattr("history.importing.MAX_LINE_BYTES", 1 << 20)
-    bomb = gzip.compress(HEADER.encode() + b"\n" + b" " * (1 << 24))
+    bomb = gzip.compress(header_line().encode() + b"\n" + b" " * (1 << 24))
     assert len(bomb) < 1 << 16
     report = imported(store, tmp_path, bomb)
     assert "longer than" in report.rejected[0].reason

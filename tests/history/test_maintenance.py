@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from history import maintenance, reading
+from history import maintenance, queries
 from history.database import writing
 from history.errors import ConflictingRecord, InvalidRecord
 from history.maintenance import backup, merge, opened, restore, verify
@@ -171,7 +171,7 @@ def test_a_merge_is_of_one_moment_of_a_history_that_grows(
         held = contents(other)
 
         def read(connection: Connection) -> list[Session]:
-            found = reading.sessions(connection)
+            found = queries.sessions(connection)
             runner.append_session(late)
             runner.append_run(run("17.3", session="late"))
             runner.append_block(block(run("17.3", session="late"), 80.0))

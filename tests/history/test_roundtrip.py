@@ -13,7 +13,7 @@ from history.exporters import write
 from history.importing import import_file
 from history.interchange import line_of_record, read_record
 from history.maintenance import verify
-from history.model import Block, Measurement, Reading, Run, Session
+from history.model import Block, CanaryReading, Measurement, Run, Session
 from history.records import digest, pack, unpack
 from history.store import Store
 from tests.history.postgres import Cluster
@@ -42,7 +42,7 @@ def test_sqlite_gives_back_what_it_got(session: Session, one: Run, of: Block) ->
 
 @SQLITE
 @given(READINGS)
-def test_sqlite_gives_back_a_reading(reading: Reading) -> None:
+def test_sqlite_gives_back_a_reading(reading: CanaryReading) -> None:
     with Store.open("sqlite://") as store:
         assert store.append_reading(reading) and not store.append_reading(reading)
         assert store.readings() == [reading] and verify(store).problems == ()
@@ -50,7 +50,7 @@ def test_sqlite_gives_back_a_reading(reading: Reading) -> None:
 
 @POSTGRES
 @given(READINGS)
-def test_postgresql_gives_back_a_reading(cluster: Cluster, reading: Reading) -> None:
+def test_postgresql_gives_back_a_reading(cluster: Cluster, reading: CanaryReading) -> None:
     with Store.open(cluster.new_url()) as store:
         assert store.append_reading(reading) and not store.append_reading(reading)
         assert store.readings() == [reading] and verify(store).problems == ()
@@ -65,7 +65,7 @@ def test_postgresql_gives_back_what_it_got(cluster: Cluster, session: Session, o
 
 
 @given(st.one_of(SESSIONS, RUNS, BLOCKS, READINGS))
-def test_a_line_gives_back_its_record(record: Session | Run | Block | Reading) -> None:
+def test_a_line_gives_back_its_record(record: Session | Run | Block | CanaryReading) -> None:
     assert read_record(line_of_record(record).encode()) == record
 
 

@@ -27,7 +27,7 @@ from history.model import (
     StatementPlan,
 )
 from history.store import Store
-from history.writing import Known
+from history.writing import RowKeys
 from tests.history.test_maintenance import FINDING
 from tests.history.values import DAY, SESSION, block, run
 
@@ -221,7 +221,7 @@ def test_two_publishers_of_the_same_findings_store_one_detection(store: Store) -
 
     with ThreadPoolExecutor() as pool:
         with writing(store.engine) as connection:
-            assert outcomes.append_detection(connection, Known(), [FINDING], "one")
+            assert outcomes.append_detection(connection, RowKeys(), [FINDING], "one")
             second = pool.submit(publish)
             wait([second], timeout=0.5)  # it waits for this transaction; without that it would be done now
         assert not second.result()

@@ -16,12 +16,12 @@ from sqlalchemy import text
 
 from history.errors import BadUrl, ConflictingRecord, StoreUnavailable, UnknownSeries
 from history.importing import import_file
-from history.maintenance import recover, verify
-from history.model import Block
+from history.maintenance import REASONS, recover_spool, verify
+from history.model import Block, Measurement
 from history.spool import Spool, locked, spool_dirs, spooled
 from history.store import Store
 from tests.history.postgres import Cluster
-from tests.history.values import SESSION, block, run
+from tests.history.values import READING, SESSION, block, run
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +31,9 @@ def spool_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
+
+
+MEASUREMENT = Measurement(test="point-query", group="point, part 1", metric="qps", value=3.0, better="higher")
 
 
 def large(number: int) -> Block:
@@ -57,9 +60,9 @@ def test_a_full_disk_keeps_the_results_and_recover_brings_them_in(tmp_path: Path
     with Store.open(f"sqlite:///{tmp_path}/elsewhere.db") as other:
         assert import_file(other, path).new == {"session": 1, "run": 1, "block": 2}, "the file needs nothing else"
     with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
-        assert [report.stored for report in recover(store)] == [True]
+        assert [report.stored for report in recover_spool(store)] == [True]
         assert store.blocks("s/17.1") == [large(1), large(2)]
-        assert recover(store) == []
+        assert recover_spool(store) == []
     assert spooled() == []
 
 
@@ -83,7 +86,7 @@ def test_what_is_spooled_can_be_recovered_whatever_the_names(tmp_path: Path) -> 
     with Store.open(f"sqlite:///{tmp_path}/elsewhere.db") as other:
         assert import_file(other, path).new == {"session": 1, "run": 1, "block": 1}
     with Store.open(f"sqlite:///{tmp_path}/history.db") as store:
-        assert [report.stored for report in recover(store)] == [True]
+        assert [report.stored for report in recover_spool(store)] == [True]
         assert store.blocks(measured.id) == [kept]
 
 
@@ -136,7 +139,7 @@ def test_a_read_only_database_is_a_clear_error(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable, match=r"read-only.*pointdrop history recover"):
             store.append_block(block(run("17.1"), 1.0))
     with Store.open(f"sqlite:///{path}") as store:
-        assert recover(store)[0].new == {"block": 1}
+        assert recover_spool(store)[0].new == {"block": 1}
 
 
 def test_a_directory_that_cannot_be_made_is_a_clear_error() -> None:
@@ -178,7 +181,7 @@ def test_a_lost_connection_keeps_the_results_and_the_next_append_works() -> None
                 store.runs()
             cluster.start()
             assert store.append_block(block(run("17.2"), 2.0)), "its run goes in before it"
-            assert [report.stored for report in recover(store)] == [True]
+            assert [report.stored for report in recover_spool(store)] == [True]
             assert [len(store.blocks(one.id)) for one in store.runs()] == [1, 1]
     finally:
         cluster.close()
@@ -203,25 +206,118 @@ def test_a_read_only_postgresql_is_a_clear_error(cluster: Cluster) -> None:
         store.append_run(run("17.1"))
 
 
-def test_a_spool_that_cannot_be_taken_stays_and_says_why(store: Store) -> None:
-    path = Spool().keep([block(run("17.1"), 1.0)])
-    (report,) = recover(store)
-    assert "run s/17.1 is not stored" in report.rejected[0].reason
-    assert path.exists()
+def test_two_spools_of_one_process_and_second_have_two_files(tmp_path: Path) -> None:
+    """Also where the second object is where the first one was."""
+    assert len({Spool([tmp_path]).keep([SESSION]) for _ in range(50)}) == 50
+
+
+def test_good_records_of_a_spool_come_in_and_bad_ones_stay_with_the_reason(store: Store) -> None:
+    orphan = block(run("17.9"), 1.0)
+    other_unit = block(run("17.1"), 3.0, 3, measurements=(MEASUREMENT.model_copy(update={"unit": "ms"}),))
+    spool = Spool()
+    spool.keep([SESSION, run("17.1"), block(run("17.1"), 1.0)])
+    path = spool.keep([orphan, other_unit, block(run("17.1"), 2.0, 2), READING])
+    with path.open("ab") as file:
+        file.write(b'{"block":{"id":"damaged"}}\n{"block":{"id":"half')
+    (report,) = recover_spool(store)
+    assert report.new == {"session": 1, "run": 1, "block": 2, "reading": 1}
+    assert [one.number for one in store.blocks("s/17.1")] == [1, 2]
+    assert (report.stored, report.rejections) == (False, 3)
+    assert not verify(store).problems
+
+    lines = path.read_text().splitlines()
+    assert [line[:10] for line in lines] == ['{"schema":', '{"session"', '{"run":{"i', *['{"block":{'] * 3]
+    reasons = path.with_suffix(REASONS).read_text().splitlines()
+    words = ("line 4: run s/17.9 is not stored", "line 5: qps of point-query is stored in", "line 6: block.run_id")
+    assert [reason.startswith(said) for reason, said in zip(reasons, words, strict=True)] == [True] * 3
+    assert [f"line {one.line}: {one.reason}" for one in report.rejected] == reasons
+
+    (again,) = recover_spool(store)
+    assert (again.new, again.rejected) == ({}, report.rejected)
+    store.append_run(run("17.9"))
+    path.write_text("".join(f"{line}\n" for line in lines[:4]))
+    spool.keep([block(run("17.1"), 4.0, 4)])
+    assert [report.new for report in recover_spool(store)] == [{"block": 2}]
+    assert list(path.parent.iterdir()) == []
+
+
+def test_what_belongs_to_a_session_of_other_contents_stays_with_it(store: Store) -> None:
+    """Its blocks would else be told of another host."""
+    store.append_session(SESSION)
+    Spool().keep([SESSION.model_copy(update={"host": "fly"}), run("17.1"), block(run("17.1"), 1.0)])
+    (report,) = recover_spool(store)
+    assert [one.reason.partition(" is stored")[0] for one in report.rejected] == [
+        "session s",
+        "its session s could not be taken",
+        "its run s/17.1 could not be taken",
+    ]
+    assert store.runs() == []
+
+
+DIE_AT_STEP = textwrap.dedent(
+    """
+    import os, pathlib, signal, sys
+    from history.maintenance import recover_spool
+    from history.store import Store
+    steps = iter(range(int(sys.argv[2]), -1, -1))
+
+    def dying(work):
+        def step(*values, **options):
+            if next(steps) == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return work(*values, **options)
+        return step
+
+    with Store.open(sys.argv[1]) as store:
+        os.fsync = dying(os.fsync)
+        for name in ("replace", "unlink", "write_bytes"):
+            setattr(pathlib.Path, name, dying(getattr(pathlib.Path, name)))
+        store.put = dying(store.put)
+        recover_spool(store)
+    """
+)
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_step_of_a_recovery_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    spool = Spool()
+    orphan = block(run("17.9"), 1.0)
+    path = spool.keep([SESSION, run("17.1"), block(run("17.1"), 1.0), orphan, block(run("17.1"), 2.0, 2)])
+    Spool().keep([SESSION, run("17.2"), block(run("17.2"), 1.0)])
+    url = f"sqlite:///{tmp_path}/history.db"
+    for step in range(100):
+        command = [sys.executable, "-c", DIE_AT_STEP, url, str(step)]
+        died = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}).returncode
+        assert died in (-signal.SIGKILL, 0)
+        with Store.open(url) as store:
+            stored = [one.number for one in store.blocks("s/17.1")]
+            left = [text for file in spooled() for text in file.read_text().splitlines() if '"block"' in text]
+            for wanted in (block(run("17.1"), 1.0), block(run("17.1"), 2.0, 2)):
+                assert stored.count(wanted.number) == 1 or sum(f'"{wanted.id}"' in text for text in left) == 1
+            assert sum(f'"{orphan.id}"' in text for text in left) == 1
+        if died == 0:
+            break
+    assert step > 5
+    with Store.open(url) as store:
+        recover_spool(store)
+        assert verify(store).problems == ()
+        assert {one.id: len(store.blocks(one.id)) for one in store.runs()} == {"s/17.1": 2, "s/17.2": 1}
+        assert spooled() == [path]
+        assert "run s/17.9 is not stored" in path.with_suffix(REASONS).read_text()
 
 
 def test_a_killed_process_leaves_half_a_line_which_is_dropped(store: Store) -> None:
     path = Spool().keep([SESSION, run("17.1"), block(run("17.1"), 1.0)])
     with path.open("a") as file:
         file.write('{"block":{"id":"half')
-    assert [report.stored for report in recover(store)] == [True]
+    assert [report.stored for report in recover_spool(store)] == [True]
     assert len(store.blocks("s/17.1")) == 1
 
 
 def test_half_of_a_first_line_is_nothing_to_recover(store: Store) -> None:
     path = Spool().keep([SESSION])
     path.write_bytes(path.read_bytes()[:10])
-    assert [(report.stored, report.new) for report in recover(store)] == [(True, {})]
+    assert [(report.stored, report.new) for report in recover_spool(store)] == [(True, {})]
     assert spooled() == []
 
 
@@ -239,7 +335,7 @@ def test_nothing_is_added_to_a_file_between_its_recovery_and_its_end(store: Stor
         path.unlink()
     writer.join(60)
     assert kept == [path]
-    assert recover(store)[0].new == {"session": 1, "run": 1, "block": 1}
+    assert recover_spool(store)[0].new == {"session": 1, "run": 1, "block": 1}
     assert [one.number for one in store.blocks("s/17.1")] == [2]
 
 
@@ -253,7 +349,7 @@ APPEND_FOR_EVER = textwrap.dedent(
     """
     import sys
     from history.store import Store
-    from tests.history.values import SESSION, block, run
+    from tests.history.values import READING, SESSION, block, run
     with Store.open(sys.argv[1]) as store:
         store.append_session(SESSION)
         store.append_run(run("17.1"))

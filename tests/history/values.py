@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from history.model import (
     Block,
+    CanaryReading,
     Fingerprint,
     FunctionCost,
     Measurement,
-    Reading,
     Release,
     Run,
     Session,
@@ -44,7 +44,7 @@ def block(of: Run, value: float, number: int = 1, **values: object) -> Block:
     return Block.model_validate({"id": f"{of.id}/{number}", "run_id": of.id} | known | values)
 
 
-READING = Reading(
+READING = CanaryReading(
     host="bee",
     at=DAY - timedelta(minutes=1),
     session_id="s",
@@ -115,7 +115,7 @@ RUNS = st.builds(
 
 TIMES = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 READINGS = st.builds(
-    Reading,
+    CanaryReading,
     host=NAMES,
     at=MOMENTS,
     session_id=TEXTS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from history.errors import InvalidRecord
-from history.model import Block, FindingEvent, Fingerprint, IssueLink, Measurement, Reading, Release, Run, Session
+from history.model import Block, CanaryReading, FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
 from history.store import Store
 from pointdrop.jobs.history_branch import BRANCH, GitFailed, HistoryBranch, repository_of
 
@@ -46,7 +46,7 @@ def add_night(store: Store, name: str, day: int = 0, blocks: int = 2) -> None:
             )
         )  # fmt: skip
     store.append_reading(
-        Reading(
+        CanaryReading(
             host="bee", at=started, session_id=name, phase="before", cpu_ms=100.0 + day, memory_ms=1.0, sync_ms=1.0,
             verdict="usual",
         )
@@ -116,6 +116,21 @@ def test_machines_do_not_write_each_others_outcomes_anew(tmp_path: Path, remote:
         assert [link.number for link in other.links()] == [2, 1]
         assert [a.push(one).commit, b.push(other).commit, a.push(one).commit] == ["", "", ""]
         assert [link.number for link in one.links()] == [1, 2]
+
+
+def test_another_version_does_not_write_files_of_earlier_ones_anew(
+    tmp_path: Path, remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store_at(tmp_path / "a.db") as one:
+        add_night(one, "night-1")
+        branch = HistoryBranch(remote, tmp_path / "a")
+        branch.push(one)
+        monkeypatch.setattr("history.records.tool_version", lambda: "0.2.0")
+        assert branch.push(one).commit == ""
+        add_night(one, "night-2", day=30)
+        assert branch.push(one).commit
+    files = sorted((branch.folder / "runs").glob("*/*.jsonl"))
+    assert ["0.2.0" in path.read_text().partition("\n")[0] for path in files] == [False, True]
 
 
 def test_a_session_that_goes_on_later_keeps_its_file(tmp_path: Path, remote: str) -> None:

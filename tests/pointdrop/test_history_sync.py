@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from history.interchange import HEADER, line_of_record
+from history.interchange import header_line, line_of_record
 from history.model import Block, Fingerprint, Measurement, Release, Run, Session
 from history.store import Store
 from pointdrop.cli.main import app
@@ -48,7 +48,7 @@ def night(number: int, version: str, slower: bool) -> str:
         for n in range(8)
     )
     block = Block(id=f"{name}/1", run_id=name, number=1, started=started, ended=started, measurements=values)
-    return "\n".join([HEADER, *(line_of_record(one) for one in (session, row, block))]) + "\n"
+    return "\n".join([header_line(), *(line_of_record(one) for one in (session, row, block))]) + "\n"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from history.errors import StoreUnavailable
-from history.model import Reading, Release
+from history.model import CanaryReading, Release
 from history.spool import Spool, spooled
 from history.store import Store
 from pointdrop.jobs import measurement
@@ -64,7 +64,7 @@ def test_what_the_canary_took_is_in_the_history_and_in_the_upload(
 ) -> None:
     """Before and after the session; the reading that puts the host into quarantine, too."""
     times = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
-    uploaded: list[Reading] = []
+    uploaded: list[CanaryReading] = []
     bench, begun = prepared(tmp_path, configs, "quick")
     bench = replace(bench, keep_reading=uploaded.append)
     host = Canary(tmp_path, read=lambda folder: times, pause_s=0)
@@ -89,14 +89,14 @@ def test_a_session_is_not_lost_for_want_of_the_readings_after_it(
 ) -> None:
     """Its blocks are stored; the upload has the reading."""
     times = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
-    uploaded: list[Reading] = []
+    uploaded: list[CanaryReading] = []
     bench, begun = prepared(tmp_path, configs, "quick")
     bench = replace(bench, keep_reading=uploaded.append)
     monkeypatch.setattr(MeasurementSetup, "canary", Canary(tmp_path, read=lambda folder: times, pause_s=0))
     monkeypatch.setattr(measurement, "run_session", lambda *plan, **options: Outcome(planned=1, done=1))
     append = Store.append_reading
 
-    def refuse(store: Store, reading: Reading) -> None:
+    def refuse(store: Store, reading: CanaryReading) -> None:
         if reading.phase == broken:
             raise StoreUnavailable("the disk is full")
         append(store, reading)

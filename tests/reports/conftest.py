@@ -13,6 +13,7 @@ import pytest
 
 from history.model import (
     Block,
+    CanaryReading,
     Finding,
     FindingEvent,
     Fingerprint,
@@ -23,7 +24,6 @@ from history.model import (
     Measurement,
     Move,
     PlanChange,
-    Reading,
     Release,
     Run,
     SeriesKey,
@@ -230,12 +230,12 @@ def _findings() -> list[Finding]:
     return found
 
 
-def readings(host: str = "bee-1") -> list[Reading]:
+def readings(host: str = "bee-1") -> list[CanaryReading]:
     """A host that learns, is steady, has a bad moment, and ends in quarantine; another that is well again."""
     cpu = [100.0] * 8 + [104.9, 130.0, 100.2, 131.0, 132.0, 133.0]
     verdicts = ["learning"] * 5 + ["usual"] * 4 + ["differs", "usual"] + ["differs"] * 3
     found = [
-        Reading.model_validate(
+        CanaryReading.model_validate(
             {
                 "host": host, "at": START + timedelta(hours=at), "session_id": f"s-{at // 2}", "cpu_ms": value,
                 "phase": "after" if at % 2 else "before", "memory_ms": 50.0, "sync_ms": 1.25, "verdict": verdict,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+from typing import Any, TypedDict
 
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
@@ -17,7 +18,35 @@ from history.versions import version_key
 #: (dbms, line, server, config, benchmark)
 LineKey = tuple[str, str, str, str, str]
 
+
+class RunFilters(TypedDict, total=False):
+    """Parts of what a run is of, where a choice is to be narrower."""
+
+    server: str | None
+    config: str | None
+    benchmark: str | None
+    lane: str | None
+
+
 _session, _run, _block, _release = schema.session.c, schema.run.c, schema.block.c, schema.release.c
+
+
+#: What results can be chosen by.
+FILTERS: dict[str, Any] = {
+    "id": _run.id,
+    "session_id": _session.id,
+    "dbms": _release.dbms,
+    "line": _release.line,
+    "version": _release.version,
+    "server": _session.server,
+    "config": _run.config,
+    "benchmark": _run.benchmark,
+    "lane": _run.lane,
+}
+
+
+def _chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
+    return (FILTERS[name] == value for name, value in filters.items() if value is not None)
 
 
 def counts() -> ColumnElement[bool]:
@@ -62,12 +91,12 @@ def sessions(connection: Connection) -> list[Session]:
         .join(schema.host, schema.host.c.pk == schema.epoch.c.host_pk)
         .join(schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk)
     )
-    found = []
+    stored = []
     for row in connection.execute(query).mappings():
         values = dict(row)
         facts = json.loads(values.pop("facts"))
-        found.append(Session(**values, fingerprint=Fingerprint(facts=facts)))
-    return sorted(found, key=lambda one: (one.started, one.id))
+        stored.append(Session(**values, fingerprint=Fingerprint(facts=facts)))
+    return sorted(stored, key=lambda session: (session.started, session.id))
 
 
 def release_of(row: Any) -> Release:
@@ -101,10 +130,10 @@ def releases(connection: Connection, dbms: str | None = None) -> list[Release]:
     """
     query = select(*RELEASE_COLUMNS, _release.pinned).order_by(_release.pinned.desc(), _release.pk)
     query = query.where(_release.dbms == dbms) if dbms is not None else query
-    found: dict[tuple[str, str], Release] = {}
+    by_version: dict[tuple[str, str], Release] = {}
     for row in connection.execute(query):
-        found.setdefault((row.dbms, row.version), release_of(row))
-    return [found[name] for name in sorted(found, key=lambda name: (name[0], version_key(*name)))]
+        by_version.setdefault((row.dbms, row.version), release_of(row))
+    return [by_version[name] for name in sorted(by_version, key=lambda name: (name[0], version_key(*name)))]
 
 
 def pins(connection: Connection) -> list[Release]:
@@ -115,17 +144,6 @@ def pins(connection: Connection) -> list[Release]:
 
 def runs(connection: Connection, **filters: str | None) -> Iterator[Run]:
     """In the order they were stored. Filters: id, session_id, dbms, line, version, server, config, benchmark, lane."""
-    columns = {
-        "id": _run.id,
-        "session_id": _session.id,
-        "dbms": _release.dbms,
-        "line": _release.line,
-        "version": _release.version,
-        "server": _session.server,
-        "config": _run.config,
-        "benchmark": _run.benchmark,
-        "lane": _run.lane,
-    }
     query = (
         select(
             _run.id,
@@ -141,7 +159,7 @@ def runs(connection: Connection, **filters: str | None) -> Iterator[Run]:
         .join(schema.session, _session.pk == _run.session_pk)
         .join(schema.release, _release.pk == _run.release_pk)
         .join(schema.bundle, schema.bundle.c.pk == _run.bundle_pk)
-        .where(*(columns[name] == value for name, value in filters.items() if value is not None))
+        .where(*_chosen(filters))
         .order_by(_run.pk)
     )
     for row in connection.execute(query):
@@ -188,13 +206,13 @@ def _measurements(connection: Connection, run_id: str) -> dict[int, list[Measure
         )
         .join(schema.measurement, and_(value.series_pk == series.pk, value.block_pk == of_run.c.pk))
     )
-    found: dict[int, list[Measurement]] = defaultdict(list)
+    measurements: dict[int, list[Measurement]] = defaultdict(list)
     for row in connection.execute(query).mappings():
         values = dict(row)
         pk = values.pop("block_pk")
         values["warnings"] = json.loads(values["warnings"] or "[]")
-        found[pk].append(Measurement(**values))
-    return found
+        measurements[pk].append(Measurement(**values))
+    return measurements
 
 
 def blocks(connection: Connection, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
@@ -206,14 +224,15 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
         .order_by(_block.number, _block.pk)
     ).all()
     values = _measurements(connection, run_id) if rows and measurements else {}
-    found = []
+    stored_blocks = []
     for row in rows:
-        kept: dict[str, dict[str, Any]] = defaultdict(dict)
+        block_details: dict[str, dict[str, Any]] = defaultdict(dict)
         if details:
             query = select(schema.detail).where(schema.detail.c.block_pk == row.pk)
-            for one in connection.execute(query):
-                kept[one.kind][one.test] = unpack(one.content)
-        found.append(
+            for detail in connection.execute(query):
+                block_details[detail.kind][detail.test] = unpack(detail.content)
+        of_block = sorted(values.get(row.pk, ()), key=attrgetter("test", "metric"))
+        stored_blocks.append(
             Block(
                 id=row.id,
                 run_id=run_id,
@@ -222,12 +241,12 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
                 ended=row.ended,
                 status=row.status,
                 reason=row.reason,
-                measurements=tuple(sorted(values.get(row.pk, ()), key=lambda one: (one.test, one.metric))),
+                measurements=tuple(of_block),
                 warnings=tuple(json.loads(row.warnings)),
-                **kept,
+                **block_details,
             )
         )
-    return found
+    return stored_blocks
 
 
 def block_ids(connection: Connection, session_id: str) -> set[str]:
@@ -243,22 +262,18 @@ def block_ids(connection: Connection, session_id: str) -> set[str]:
 
 def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
     """Blocks that count, by version. Filters: dbms, config, benchmark, lane, server."""
-    columns: dict[str, Any] = {
-        "dbms": _release.dbms,
-        "config": _run.config,
-        "benchmark": _run.benchmark,
-        "lane": _run.lane,
-        "server": _session.server,
-    }
     query = (
         select(_release.version, func.count())
         .select_from(joined())
-        .where(counts(), *(columns[name] == value for name, value in wanted.items() if value is not None))
+        .where(counts(), *_chosen(wanted))
         .group_by(_release.version)
     )
-    found: dict[str, int] = dict(connection.execute(query).all())
+    blocks_by_version: dict[str, int] = dict(connection.execute(query).all())
     dbms = wanted.get("dbms") or ""
-    return {version: found[version] for version in sorted(found, key=lambda version: version_key(dbms, version))}
+    return {
+        version: blocks_by_version[version]
+        for version in sorted(blocks_by_version, key=lambda version: version_key(dbms, version))
+    }
 
 
 def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
@@ -270,35 +285,27 @@ def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
         .distinct()
     )
     query = query.where(_release.dbms == dbms) if dbms is not None else query
-    found = [(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(query)]
+    keys = [(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(query)]
     by_place: dict[tuple[str, ...], int] = defaultdict(int)
-    for name, _, *place in found:
+    for name, _, *place in keys:
         by_place[name, *place] += 1
-    found += [(place[0], MAJORS, place[1], place[2], place[3]) for place, count in by_place.items() if count > 1]
-    return sorted(found, key=lambda one: (one[0], one[1] == MAJORS, version_key(one[0], one[1]), one[2:]))
+    keys += [(place[0], MAJORS, place[1], place[2], place[3]) for place, count in by_place.items() if count > 1]
+    return sorted(keys, key=lambda key: (key[0], key[1] == MAJORS, version_key(key[0], key[1]), key[2:]))
 
 
-def newest_detail(
-    connection: Connection, kind: str, dbms: str, version: str, test: str, filters: dict[str, str | None]
-) -> Any:
+def newest_detail(connection: Connection, kind: str, dbms: str, version: str, test: str, filters: RunFilters) -> Any:
     """The newest stored detail of one test of a release, over blocks that count; None when there is none."""
-    columns: dict[str, Any] = {
-        "server": _session.server,
-        "config": _run.config,
-        "benchmark": _run.benchmark,
-        "lane": _run.lane,
-    }
-    kept = schema.detail.c
+    detail = schema.detail.c
     query = (
-        select(kept.content)
-        .select_from(joined().join(schema.detail, kept.block_pk == _block.pk))
+        select(detail.content)
+        .select_from(joined().join(schema.detail, detail.block_pk == _block.pk))
         .where(
-            kept.kind == kind,
-            kept.test == test,
+            detail.kind == kind,
+            detail.test == test,
             _release.dbms == dbms,
             _release.version == version,
             counts(),
-            *(columns[name] == value for name, value in filters.items() if value is not None),
+            *_chosen(filters),
         )
         .order_by(_block.started.desc(), _block.id.desc())
         .limit(1)
@@ -308,29 +315,27 @@ def newest_detail(
 
 
 def functions(
-    connection: Connection, dbms: str, version: str, test: str, filters: dict[str, str | None]
+    connection: Connection, dbms: str, version: str, test: str, filters: RunFilters
 ) -> tuple[FunctionCost, ...]:
     """Costs of the newest block that has them, the most expensive function first; empty without any."""
-    found = newest_detail(connection, "functions", dbms, version, test, filters)
-    return tuple(FunctionCost.model_validate(one) for one in found or ())
+    costs = newest_detail(connection, "functions", dbms, version, test, filters)
+    return tuple(FunctionCost.model_validate(cost) for cost in costs or ())
 
 
-def plans(
-    connection: Connection, dbms: str, version: str, test: str, filters: dict[str, str | None]
-) -> tuple[StatementPlan, ...]:
+def plans(connection: Connection, dbms: str, version: str, test: str, filters: RunFilters) -> tuple[StatementPlan, ...]:
     """Plans of the newest block that has them; empty without any."""
-    found = newest_detail(connection, "plans", dbms, version, test, filters)
-    return tuple(StatementPlan.model_validate(one) for one in found or ())
+    stored_plans = newest_detail(connection, "plans", dbms, version, test, filters)
+    return tuple(StatementPlan.model_validate(plan) for plan in stored_plans or ())
 
 
 def samples(connection: Connection, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:
     """One block's values a second, by test, then metric."""
-    kept = schema.detail.c
+    detail = schema.detail.c
     query = (
-        select(kept.test, kept.content)
-        .join(schema.block, _block.pk == kept.block_pk)
-        .where(_block.id == block_id, kept.kind == "samples")
-        .order_by(kept.test)
+        select(detail.test, detail.content)
+        .join(schema.block, _block.pk == detail.block_pk)
+        .where(_block.id == block_id, detail.kind == "samples")
+        .order_by(detail.test)
     )
     return {
         test: {metric: tuple(values) for metric, values in unpack(content).items()}

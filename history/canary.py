@@ -13,21 +13,21 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from history import schema
-from history.model import Reading
+from history.model import CanaryReading
 from history.records import digest, text_of
-from history.writing import Known, insert_new, shared_key, stamp
+from history.writing import RowKeys, insert_new, shared_key, stamp
 
 PLAIN = ("at", "session_id", "phase", "cpu_ms", "memory_ms", "sync_ms", "verdict", "quarantine")
 
 
-def append_reading(connection: Connection, known: Known, reading: Reading) -> bool:
+def append_reading(connection: Connection, row_keys: RowKeys, reading: CanaryReading) -> bool:
     """One reading, with its host."""
     row = {
-        "host_pk": shared_key(connection, known, schema.host, {"name": reading.host}),
+        "host_pk": shared_key(connection, row_keys, schema.host, {"name": reading.host}),
         **reading.model_dump(include=set(PLAIN)),
         "reasons": text_of(reading.reasons),
         "digest": digest(reading),
-        **stamp(connection, known),
+        **stamp(connection, row_keys),
     }
     return insert_new(connection, schema.reading, row) is not None
 
@@ -43,20 +43,20 @@ def _stored(connection: Connection) -> Iterator[tuple[dict[str, Any], str]]:
         yield {"host": name, **dict(zip(PLAIN, plain, strict=True)), "reasons": reasons}, written
 
 
-def _made(stored: dict[str, Any]) -> Reading:
-    return Reading(**{**stored, "reasons": tuple(json.loads(stored["reasons"]))})
+def _reading_of(stored: dict[str, Any]) -> CanaryReading:
+    return CanaryReading(**{**stored, "reasons": tuple(json.loads(stored["reasons"]))})
 
 
-def readings(connection: Connection) -> list[Reading]:
+def readings(connection: Connection) -> list[CanaryReading]:
     """All of them, by time, then host."""
-    return [_made(stored) for stored, _ in _stored(connection)]
+    return [_reading_of(stored) for stored, _ in _stored(connection)]
 
 
 def problems(connection: Connection) -> Iterator[str]:
     """A sentence for each reading that is not what was written."""
     for stored, written in _stored(connection):
         try:
-            whole = digest(_made(stored)) == written
+            whole = digest(_reading_of(stored)) == written
         except ValueError:  # pydantic's and json's errors are of this kind
             whole = False
         if not whole:
