@@ -22,7 +22,7 @@ from alerts.trackers.access import account_from
 from alerts.trackers.files import FilesTracker
 from alerts.trackers.github import GitHubTracker
 from history.store import Store
-from tests.alerts.histories import write_history
+from tests.builders import write_history
 from tests.fake_github import FakeGitHub
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,8 @@ from alerts.lifecycle import State
 from alerts.subject import Subject
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect
 from tests.alerts.test_life_of_an_issue import CHANGES, KEY, MORE, Nights
+from tests.builders import NIGHT, NOW, detect, finding
 from tests.fake_github import FakeGitHub, Fault
 
 
@@ -302,4 +301,4 @@ def test_a_snooze_outlasts_the_release_it_began_at() -> None:
             now=NOW, subjects=(), drafts={}, issue_states={}, issues={}, gone=frozenset(), recoveries={},
             lines=frozenset(), releases={("postgres", "majors"): releases}, renamed={},
         )  # fmt: skip
-        assert _slept_enough(world, Subject(key="k", finding=one), snoozed) is slept
+        assert _slept_enough(world, Subject(key="k", finding=one, lead=None), snoozed) is slept

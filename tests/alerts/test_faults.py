@@ -15,8 +15,7 @@ from alerts.marker import marker
 from alerts.trackers import Draft
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect
+from tests.builders import NIGHT, NOW, detect, finding
 from tests.fake_github import FakeGitHub, Fault
 from tests.fake_github.faults import Kind
 

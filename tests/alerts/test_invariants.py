@@ -32,8 +32,7 @@ from alerts.trackers.github import GitHubTracker
 from history.model import Finding, FindingEvent, Tier
 from history.store import Store
 from tests.alerts.conftest import BOT_TOKEN, QUICK
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect, write_history
+from tests.builders import NIGHT, NOW, detect, finding, write_history
 from tests.fake_github import FakeGitHub, Fault
 from tests.fake_github.state import Issue
 

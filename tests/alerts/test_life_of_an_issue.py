@@ -13,8 +13,7 @@ from alerts.trackers import Issue
 from history.model import Finding, FindingEvent
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
-from tests.alerts.examples import NIGHT, NOW, TESTS, finding
-from tests.alerts.histories import detect
+from tests.builders import NIGHT, NOW, TESTS, detect, finding
 from tests.fake_github import FakeGitHub
 
 KEY = "postgres/17/17.5/regression"

@@ -16,8 +16,7 @@ from alerts.settings import Webhook
 from alerts.trackers.files import FilesTracker
 from alerts.webhooks import signature, slack_payload
 from history.store import Store
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect
+from tests.builders import NIGHT, NOW, detect, finding
 
 KEY = "postgres/17/17.5/regression"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from detector import detect
 from detector.explanation import explain
 from history.model import Series
-from tests.detector.making import series
+from tests.builders import series
 
 VALUES = st.one_of(
     st.floats(-1e12, 1e12, allow_nan=False),
