@@ -216,5 +216,5 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Each of the three places in turn: the same suite runs on all."""
     if request.param == "files":
         return FilesPlace(tmp_path / "issues")
-    found: Place = request.getfixturevalue(f"{request.param}_place")
-    return found
+    chosen: Place = request.getfixturevalue(f"{request.param}_place")
+    return chosen

@@ -195,7 +195,9 @@ SCENARIOS: dict[str, tuple[Callable[[Store], None], str]] = {
 
 def issue_in(store: Store, findings: Sequence[Finding], key: str, settings: AlertSettings = SETTINGS) -> Draft:
     """The issue of `key` as it is filed."""
-    (subject,) = (one for one in subjects(findings, settings.filing.kinds, settings.metrics) if one.key == key)
+    (subject,) = (
+        subject for subject in subjects(findings, settings.filing.kinds, settings.metrics) if subject.key == key
+    )
     return render(subject, context_from(store, subject.finding, settings), settings)
 
 

@@ -113,11 +113,11 @@ def test_two_publishers_at_once_leave_one_issue(
 
     class Waiting(type(fake_place.tracker())):  # type: ignore[misc]
         def look_again(self) -> object:
-            found = super().look_again()
+            issues = super().look_again()
             if not getattr(self, "waited", False):
                 self.waited = True
                 barrier.wait(timeout=120)
-            return found
+            return issues
 
     def publish(other: Store) -> None:
         tracker = fake_place.tracker()

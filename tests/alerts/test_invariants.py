@@ -100,7 +100,7 @@ class Publishers(RuleBasedStateMachine):
         self.github.token(BOT_TOKEN, "bot")
         self.repo = self.github.repo("o/r", roles={"bot": "write", "mark": "write"})
         self.now: datetime = NOW
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self.closed_by_people: dict[int, bool] = {}
         self.titles: dict[int, str] = {}
         self.stores = [self._new_store(0), self._new_store(1)]
@@ -115,9 +115,9 @@ class Publishers(RuleBasedStateMachine):
         environment = {"GITHUB_TOKEN": BOT_TOKEN, "GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": self.github.url}
         return GitHubTracker(account_from(environment, SETTINGS.github), SETTINGS.labels, SETTINGS.github)
 
-    @rule(found=detections)
-    def the_detector_runs(self, found: list[Finding]) -> None:
-        self.found = found
+    @rule(findings=detections)
+    def the_detector_runs(self, findings: list[Finding]) -> None:
+        self.findings = findings
         self.clean = False
 
     @rule(publisher=st.integers(0, 1), planned=faults)
@@ -126,7 +126,7 @@ class Publishers(RuleBasedStateMachine):
         self.clean = False
         for fault in planned:
             self.github.faults.add(Fault(fault.kind, fault.pattern, fault.times))
-        detect(self.stores[publisher], *self.found)
+        detect(self.stores[publisher], *self.findings)
         # The room's own errors may end a night; anything else is a defect.
         with contextlib.suppress(TrackerError):
             sync(self.stores[publisher], self._tracker(), SETTINGS, now=self.now, environment={})
@@ -138,7 +138,7 @@ class Publishers(RuleBasedStateMachine):
         self.now += NIGHT
         self.clean = False
         store = self.stores[publisher]
-        detect(store, *self.found)
+        detect(store, *self.findings)
         append, left = store.append_event, iter(range(after))
 
         def stops(event: FindingEvent) -> bool:
@@ -154,7 +154,7 @@ class Publishers(RuleBasedStateMachine):
     @rule(publisher=st.integers(0, 1))
     def a_good_night(self, publisher: int) -> None:
         self.now += NIGHT
-        detect(self.stores[publisher], *self.found)
+        detect(self.stores[publisher], *self.findings)
         # What is adopted or renamed in one sync is brought up to date by the next; then there is nothing left to do.
         reports = []
         for _ in range(PASSES):
@@ -254,13 +254,13 @@ class Publishers(RuleBasedStateMachine):
 
     def _nothing_is_lost(self, store: Store) -> None:
         """Every sure regression has a link to an issue, or was given back before it was ever filed."""
-        for one in self.found:
-            if one.kind != "regression" or one.tier != "confirmed":
+        for filed in self.findings:
+            if filed.kind != "regression" or filed.tier != "confirmed":
                 continue
-            links = [link for link in store.links(one.key) if link.tracker == "github:o/r"]
-            state = issue_state_of(one.key, store.events(one.key), "github:o/r").state
-            back = recovery(one, self.found, SETTINGS.recovery)
-            assert links or (back and state in (State.NEW, State.CONFIRMED, State.HELD)), (one.key, state)
+            links = [link for link in store.links(filed.key) if link.tracker == "github:o/r"]
+            state = issue_state_of(filed.key, store.events(filed.key), "github:o/r").state
+            back = recovery(filed, self.findings, SETTINGS.recovery)
+            assert links or (back and state in (State.NEW, State.CONFIRMED, State.HELD)), (filed.key, state)
 
     def teardown(self) -> None:
         if hasattr(self, "github"):

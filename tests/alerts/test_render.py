@@ -264,12 +264,12 @@ def test_the_repeat_commands_are_ones_that_pointdrop_takes(name: str) -> None:
 def test_what_nobody_here_can_measure_is_shown_again_and_not_repeated(published: Store) -> None:
     """Published figures, of a server that no configuration has: every command is one that works."""
     body = draft(published, MYSQL).body
-    here = measurable(ROOT / "configs")
+    configured = measurable(ROOT / "configs")
     parsed = commands_of(body)
     assert parsed["replay"]["dataset"] == parsed["explain"]["dataset"] == "smalldatum"
     assert SeriesKey.parse(parsed["explain"]["series"]).server == "ser4"
-    assert parsed["compare"]["server"] in here.servers
-    assert set(parsed["compare"]["tests"].split(",")) <= set(here.tests[parsed["compare"]["benchmark"]])
+    assert parsed["compare"]["server"] in configured.servers
+    assert set(parsed["compare"]["tests"].split(",")) <= set(configured.tests[parsed["compare"]["benchmark"]])
     assert "These figures were published (dataset smalldatum)." in body
     assert "`/status`" in body and "`/rerun`" not in body and "`/bisect`" not in body
     assert "bisect" not in parsed
@@ -283,7 +283,7 @@ def test_figures_of_a_server_that_is_gone_are_explained_and_not_repeated() -> No
     )
     body = issue(finding(changes=CHANGES), settings=settings).body
     assert set(commands_of(body)) == {"explain"}
-    assert "These figures are of a place that is not configured here." in body
+    assert "These figures are of a place that is not configured configured." in body
     assert "`/rerun`" not in body and "`/bisect`" not in body
 
 

@@ -49,12 +49,12 @@ class Receiver:
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setattr(webhooks, "WAIT", wait_none())
-    found = Receiver()
-    thread = threading.Thread(target=found.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    receiver = Receiver()
+    thread = threading.Thread(target=receiver.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    yield found
-    found.http.shutdown()
-    found.http.server_close()
+    yield receiver
+    receiver.http.shutdown()
+    receiver.http.server_close()
 
 
 def settings_with(*hooks: Webhook) -> AlertSettings:

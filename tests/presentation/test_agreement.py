@@ -43,7 +43,7 @@ from reports.settings import ReportSettings
 from reports.site import write_site
 from reports.snapshot import Snapshot, grouped_by_line
 from tests.alerts.scenarios import majors, regression_throughput, regression_with_improvement
-from tests.builders import TESTS, finding, move, series, series_key
+from tests.builders import TESTS, finding, history_of, move, series, series_key
 
 ROOT = Path(__file__).parents[2]
 #: Every kind gets an issue, so that every finding is in all places.
@@ -465,3 +465,14 @@ def test_random_findings_agree(generated: tuple[list[Finding], list[Series]]) ->
         places = Places(findings, {line_series.key.id: line_series for line_series in every}, Path(folder), issues)
         for check in (*CHECKS, check_levels):
             check(places)
+
+
+@pytest.mark.parametrize("release", ["版本" * 20, "1.0 beta/../../x", "17.5"])
+def test_the_issue_leads_to_the_page_whatever_the_release_is_called(release: str, tmp_path: Path) -> None:
+    foreign = finding(release, "17.4", functions=False, plans=False)
+    every = history_of(foreign, ("17.3", "17.4", release))
+    write_site(Snapshot(lines=grouped_by_line(every), findings=(foreign,)), tmp_path, ReportSettings())
+    (draft,) = issues_of([foreign], every).values()
+    codes = ["".join(element.itertext()) for element in issue_html(draft).iter("code")]
+    (address,) = (text for text in codes if text.startswith("var/site/"))
+    assert (tmp_path / address.removeprefix("var/site/")).is_file()

@@ -181,10 +181,10 @@ MOVES = st.lists(MOVE, min_size=1, max_size=8, unique_by=lambda moved: moved.key
 @given(MOVES, st.randoms())
 def test_the_order_of_the_moves_does_not_matter(moves: list, chance: random.Random) -> None:  # type: ignore[type-arg]
     shuffled = chance.sample(moves, len(moves))
-    one, other = (finding(moves=moves), finding(moves=shuffled))
-    groups = {"groups": one.groups}
-    assert headline(one, METRICS) == headline(other.model_copy(update=groups), METRICS)
-    assert loss(one, METRICS) == pytest.approx(loss(other, METRICS))
+    ordered, other = (finding(moves=moves), finding(moves=shuffled))
+    groups = {"groups": ordered.groups}
+    assert headline(ordered, METRICS) == headline(other.model_copy(update=groups), METRICS)
+    assert loss(ordered, METRICS) == pytest.approx(loss(other, METRICS))
 
 
 @given(MOVES)

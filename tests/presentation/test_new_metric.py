@@ -84,9 +84,9 @@ def test_the_code_does_not_know_it() -> None:
 
 
 def test_it_is_a_finding_of_two_tests(store: Store) -> None:
-    (found,) = store.findings()
-    assert found.key == "postgres/17/17.5/regression" and found.tier == "confirmed"
-    assert {(move.key.test, move.key.metric) for move in found.moves} == {
+    (finding,) = store.findings()
+    assert finding.key == "postgres/17/17.5/regression" and finding.tier == "confirmed"
+    assert {(move.key.test, move.key.metric) for move in finding.moves} == {
         ("point-query.range100", "joules/o"),
         ("hot-points.range100", "joules/o"),
     }

@@ -29,8 +29,8 @@ def test_levels_are_medians_and_never_made_up() -> None:
 
 def test_a_move_whose_series_is_not_there_has_no_trend() -> None:
     moved = finding(changes={"hot-points": 4.9, "insert": 2.0})
-    known = {line.key: line for line in history_of(moved) if line.key.test == "insert"}
-    assert [trend.move.key.test for trend in trends(moved.moves, known, RELEASES)] == ["insert"]
+    measured = {line.key: line for line in history_of(moved) if line.key.test == "insert"}
+    assert [trend.move.key.test for trend in trends(moved.moves, measured, RELEASES)] == ["insert"]
 
 
 def test_a_line_says_test_metric_server_change_and_interval() -> None:

@@ -113,7 +113,7 @@ def _findings() -> list[Finding]:
         evidence=("3 of 3 blocks agree.",),
     )  # fmt: skip
     insert = {"dbms": "mysql", "line": "8.0", "server": "ser4", "config": "cy10a_bee", "benchmark": "insert"}
-    found = [postgres]
+    findings = [postgres]
     for release, previous, before, after in (("8.0.28", "8.0.27", 1.0, 0.95), ("8.0.30", "8.0.28", 0.95, 0.85)):
         steps = tuple(
             move(
@@ -124,7 +124,7 @@ def _findings() -> list[Finding]:
             )
             for step, rate in STEPS.items()
         )
-        found.append(
+        findings.append(
             Finding(
                 key=finding_key("mysql", "8.0", release, "regression"),
                 kind="regression",
@@ -137,14 +137,14 @@ def _findings() -> list[Finding]:
                 moves=steps,
             )
         )
-    return found
+    return findings
 
 
 def readings(host: str = "bee-1") -> list[Reading]:
     """A host that learns, is steady, has a bad moment, and ends in quarantine; another that is well again."""
     cpu = [100.0] * 8 + [104.9, 130.0, 100.2, 131.0, 132.0, 133.0]
     verdicts = ["learning"] * 5 + ["usual"] * 4 + ["differs", "usual"] + ["differs"] * 3
-    found = [
+    history = [
         Reading.model_validate(
             {
                 "host": host, "at": START + timedelta(hours=at), "session_id": f"s-{at // 2}", "cpu_ms": value,
@@ -154,8 +154,8 @@ def readings(host: str = "bee-1") -> list[Reading]:
         )
         for at, (value, verdict) in enumerate(zip(cpu, verdicts, strict=True))
     ]  # fmt: skip
-    again = found[0].model_copy(update={"host": f"{host}-well", "at": START + timedelta(days=9)})
-    return [*found, found[-1].model_copy(update={"host": f"{host}-well"}), again]
+    again = history[0].model_copy(update={"host": f"{host}-well", "at": START + timedelta(days=9)})
+    return [*history, history[-1].model_copy(update={"host": f"{host}-well"}), again]
 
 
 def fill(store: Store, seed: int = 1) -> None:

@@ -20,7 +20,6 @@ from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
-from reports.pages.brief import HAPPENED
 
 from alerts.lifecycle import EVENTS
 from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
