@@ -79,7 +79,8 @@ def origin(
 
     `tests` counts the tests measured by (server, metric, group).
     """
-    explained, shifts, epochs, joined = 0, [], 0, 0
+    explained, asked, epochs, joined = 0, 0, 0, 0
+    shifts: dict[str, list[float]] = defaultdict(list)
     for move in moves:
         member = series[move.key.id]
         left = previous[move.key.id]
@@ -88,16 +89,20 @@ def origin(
             epochs += 1
             joined += shift is not None
         if shift is not None and min(move.before, move.after) > 0:
-            shifts.append(shift)
+            shifts[move.key.metric].append(shift)
+            asked += 1
             explained += _explains(shift, move)
-    asked = len(shifts)
     evidence = []
+    same_machine = asked > 0 and all(shift == 0.0 for of_metric in shifts.values() for shift in of_metric)
     if asked:
-        shift_pct = 100.0 * math.expm1(float(np.median(shifts)))
-        if all(shift == 0.0 for shift in shifts):
+        if same_machine:
             evidence.append("Both sides were measured in one session, so the machine is the same.")
         else:
-            evidence.append(f"The control release moved by {shift_pct:+.1f} % between the sessions of the two sides.")
+            by_metric = ", ".join(
+                f"{100.0 * math.expm1(float(np.median(of_metric))):+.1f} % in {metric}"
+                for metric, of_metric in sorted(shifts.items())
+            )
+            evidence.append(f"The control release moved by {by_metric} between the sessions of the two sides.")
     if asked and explained >= EXPLAINED_SHARE * asked:
         return Origin("machine", (*evidence, f"That explains {explained} of {asked} moves."))
     if epochs > len(moves) / 2:
@@ -105,7 +110,6 @@ def origin(
             sentence = "The host was set up differently on the two sides and no control release joins them."
             return Origin("epoch", (*evidence, sentence))
         evidence.append("The host was set up differently on the two sides; the control release joins them.")
-    same_machine = asked > 0 and all(shift == 0.0 for shift in shifts)
     sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests, metrics)
     if sentence:
         return Origin("machine", (*evidence, sentence))

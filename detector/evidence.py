@@ -94,11 +94,14 @@ def _agreeing(moves: Sequence[Move], metrics: MetricRegistry) -> str:
 
 def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ...]:
     """Sentences about a slow drift."""
-    tests = {move.key.test for move in moves}
-    worst = max(moves, key=lambda move: abs(move.change_pct))
-    middle = float(np.median([move.change_pct for move in moves]))
-    return (
-        f"{family.benchmark}, {family.config}: {len(tests)} tests changed slowly since {first}, "
-        f"median {middle:+.1f} %, worst {worst.change_pct:+.1f} % ({worst.key.test}, {worst.key.metric}).",
-        "No single release took most of it; steps that were found are not counted in.",
-    )
+    sentences = []
+    for metric in sorted({move.key.metric for move in moves}):
+        of_metric = [move for move in moves if move.key.metric == metric]
+        tests = len({move.key.test for move in of_metric})
+        worst = max(of_metric, key=lambda move: abs(move.change_pct))
+        middle = float(np.median([move.change_pct for move in of_metric]))
+        sentences.append(
+            f"{family.benchmark}, {family.config}: {metric} of {tests} {'test' if tests == 1 else 'tests'} changed "
+            f"slowly since {first}, median {middle:+.1f} %, worst {worst.change_pct:+.1f} % ({worst.key.test})."
+        )
+    return *sentences, "No single release took most of it; steps that were found are not counted in."

@@ -72,12 +72,20 @@ def commands(
     repeatable = moves if measurable is None else [move for move in moves if measurable.has(move.key)]
     repeatable = repeatable or [move for move in finding.moves if measurable is None or measurable.has(move.key)]
     shown = (repeatable or moves)[0].key
-    purposes = [_measured_again(finding, repeatable or moves, metrics, measurable if not repeatable else None, dataset)]
+    again = _measured_again(finding, repeatable or moves, metrics, measurable if not repeatable else None)
+    purposes = [again] if repeatable else []
     source = ["--dataset", dataset] if dataset else []
-    purposes.append(("Show how the detector came to it", ["explain", shown.id, *source]))
+    explained = "Show how the detector came to it"
+    if not repeatable:
+        # Said once, at the first command, since the one that measures again may not exist.
+        figures = f"were published (dataset {dataset})" if dataset else "are of a place that is not configured here"
+        explained = f"These figures {figures}. Show how the detector came to them"
+    purposes.append((explained, ["explain", shown.id, *source]))
     if dataset:
         replay = ["replay", *source, "--dbms", finding.dbms, "--line", finding.line, "--format", "text"]
         purposes.append(("Show when it would have been found", replay))
+    if not repeatable:
+        purposes.append(again)
     if run:
         purposes.append((f"Repeat the run that measured {finding.release}, from its bundle", ["repeat", run]))
     if repeatable and finding.kind == "regression" and finding.cause == "product":
@@ -92,7 +100,7 @@ def _place(key: SeriesKey) -> list[str]:
 
 
 def _measured_again(
-    finding: Finding, moves: Sequence[Move], metrics: MetricRegistry, elsewhere: Measurable | None, dataset: str
+    finding: Finding, moves: Sequence[Move], metrics: MetricRegistry, elsewhere: Measurable | None
 ) -> tuple[str, list[str]]:
     """Both releases in interleaved blocks: as they were measured, or at a small scale on a machine of the reader's.
     No words where no machine can."""
@@ -107,10 +115,7 @@ def _measured_again(
         tests = elsewhere.known(first.benchmark, tests)
         config = ["--config", first.config] if (first.dbms, first.config) in elsewhere.configs else []
         where = [*config, "--benchmark", first.benchmark]
-        figures = (
-            f"were published (dataset {dataset})" if dataset else f"are of {first.server}, which is not configured"
-        )
-        why = f"These figures {figures}; measure both releases on a machine of your own, at the scale of server local"
+        why = "Measure both releases on a machine of your own, blocks interleaved, at the scale of server local"
     sides = [f"{finding.dbms}@{version}" for version in (finding.previous, finding.release)]
     words = ["compare", *sides, *where, "--lane", lane, "--tests", ",".join(tests[:MOST_TESTS])]
     return why, words if tests else []

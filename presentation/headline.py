@@ -213,8 +213,9 @@ def title(finding: Finding, lead: Headline) -> str:
     if finding.kind == "environment":
         return f"{listing(lead.servers)}: {lead.changed} at {release_name(finding)}, not the product ({lead.spread})"
     if finding.kind == "drift":
-        moved = f"{lead.what} {lead.changed} by {finding.release} than {finding.previous}, drifting"
-        return f"{finding.dbms} {finding.line}: {moved} ({lead.spread})"
+        # The change is that of the newest release, not of the one at which it was clear.
+        change = f"{lead.changed} than {finding.previous}, a slow drift"
+        return f"{finding.dbms} {finding.line}: {lead.what} {change} ({lead.spread})"
     return f"{release_name(finding)}: {lead.what} {lead.changed} ({lead.spread})"
 
 

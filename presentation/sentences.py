@@ -11,12 +11,19 @@ from statistics import median
 
 from history.keys import boundary
 from history.metrics import MetricRegistry
-from history.model import MAJORS, Finding, Tier
+from history.model import MAJORS, Cause, Finding, Tier
 from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
 from presentation.number_format import count, listing, percent, signed
 
 #: So many versions between two releases are named; with more they are another counting, not a gap.
 MOST_NAMED = 6
+#: Causes that are not the product's code.
+OTHER_CAUSES: dict[Cause, str] = {
+    "machine": "the machine",
+    "config": "the settings of the server, which differ",
+    "epoch": "the set-up of the host, which differs",
+    "sla": "a step that missed its target rate",
+}
 #: What each tier means.
 TIERS: dict[Tier, str] = {
     "confirmed": "seen again, or by enough blocks of both releases",
@@ -49,7 +56,11 @@ def summary(finding: Finding, lead: Headline) -> str:
             f"not at {dbms_name(finding.dbms)} ({spread})."
         )
     than = f"than {'on ' if lead.verb == 'need' else ''}{finding.previous}"
-    slowly = " in small steps, none of them large enough alone" if finding.kind == "drift" else ""
+    slowly = ""
+    if finding.kind == "drift":
+        # The change is that of the newest release; the finding's own is the first at which it was clear.
+        release = f"{finding.dbms} {finding.line}"
+        slowly = f" in small steps, none of them large enough alone; it is clear since {finding.release}"
     what = lead.what[:1].upper() + lead.what[1:]
     return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread})."
 
@@ -92,8 +103,7 @@ def suspect_range(finding: Finding) -> str:
     """The releases that can hold the cause."""
     if finding.kind == "drift":
         text = (
-            f"Small steps in many releases between {finding.previous} and {finding.release} add up to it; "
-            "the chart of its series shows where."
+            f"Small steps in many releases since {finding.previous} add up to it; the chart of its series shows where."
         )
     elif finding.line == MAJORS:
         line = boundary(finding.dbms, finding.line, finding.release)
@@ -106,8 +116,8 @@ def suspect_range(finding: Finding) -> str:
             f"{finding.previous} is the last measured release at the old level, {finding.release} the first at the new "
             f"one{_gap(finding)}"
         )
-    if finding.cause not in ("product", "plan"):
-        text += f" The likely cause is not the product's code: {finding.cause}."
+    if finding.cause in OTHER_CAUSES:
+        text += f" The likely cause is not the product's code but {OTHER_CAUSES[finding.cause]}."
     return text
 
 

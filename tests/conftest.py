@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from detector import DetectorSettings
+from history.datasets import load
+from history.store import Store
+from pointdrop.jobs.detect import find
 
 # No test depends on how busy the machine is.
 settings.register_profile("pointdrop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -42,3 +48,12 @@ def download_state() -> Path:
     path = Path(named) if named else REPOSITORY / "var" / "tests"
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+@pytest.fixture(scope="session")
+def published() -> Iterator[Store]:
+    """The published figures that ship, with the findings in them; tests only read it."""
+    with Store.open("sqlite://") as store:
+        load(store, "smalldatum")
+        store.append_detection(find(list(store.series()), DetectorSettings(), store), "test")
+        yield store

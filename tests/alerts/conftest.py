@@ -22,7 +22,7 @@ from alerts.trackers.access import account_from
 from alerts.trackers.files import FilesTracker
 from alerts.trackers.github import GitHubTracker
 from history.store import Store
-from tests.alerts.histories import write_history
+from tests.builders import write_history
 from tests.fake_github import FakeGitHub
 
 ROOT = Path(__file__).parents[2]
@@ -216,5 +216,5 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Each of the three places in turn: the same suite runs on all."""
     if request.param == "files":
         return FilesPlace(tmp_path / "issues")
-    found: Place = request.getfixturevalue(f"{request.param}_place")
-    return found
+    chosen: Place = request.getfixturevalue(f"{request.param}_place")
+    return chosen

@@ -31,30 +31,20 @@ HEADINGS = {
     "`python -m tests.alerts.document postgres\nsqlite:///var/history.db` writes it.",
 }
 #: Published figures cannot be measured again, so nothing in them is confirmed.
-SETTINGS = AlertSettings(filing=Filing(tiers=("confirmed", "provisional")))
-
-
-def published_draft(key: str = MYSQL) -> Draft:
-    """The issue of a boundary in the published figures."""
-    with Store.open("sqlite://") as store:
-        load(store, "smalldatum")
-        run_detection(store, load_detector_settings(ROOT / "configs"), write=True)
-        return draft(store, key)
+SETTINGS = AlertSettings(filing=Filing(tiers=("confirmed", "provisional")), measurable=measurable(ROOT / "configs"))
 
 
 def draft(store: Store, key: str = "") -> Draft:
     """The issue of `key`, or of the worst finding, in a history that has a detection."""
     with TemporaryDirectory() as empty:  # what was filed already does not matter here
-        observed = observe(
-            store, FilesTracker(Path(empty)), SETTINGS, datetime.now(UTC), can=measurable(ROOT / "configs")
-        )
-    return observed.world.drafts[key or observed.world.subjects[0].key]
+        world = observe(store, FilesTracker(Path(empty)), SETTINGS, datetime.now(UTC)).world
+    return world.drafts[key or world.subjects[0].key]
 
 
-def insert(name: str, made: Draft) -> None:
+def insert(name: str, issue: Draft) -> None:
     """Put the issue between the lines `<!-- example NAME -->` and `<!-- end of example NAME -->`."""
     begin, end = f"<!-- example {name} -->", f"<!-- end of example {name} -->"
-    text = f"{begin}\n\n> **{made.title}**\n\n{made.body.partition(chr(10))[2].strip()}\n\n{end}"
+    text = f"{begin}\n\n> **{issue.title}**\n\n{issue.body.partition(chr(10))[2].strip()}\n\n{end}"
     page = DOCS.read_text()
     if begin not in page:
         page += f"\n{HEADINGS[name]}\n\n{begin}\n{end}\n"
@@ -64,7 +54,10 @@ def insert(name: str, made: Draft) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "mysql":
-        insert("mysql", published_draft())
+        with Store.open("sqlite://") as published:
+            load(published, "smalldatum")
+            run_detection(published, load_detector_settings(ROOT / "configs"), write=True)
+            insert("mysql", draft(published, MYSQL))
     else:
         with Store.open(sys.argv[2]) as opened:
             insert("postgres", draft(opened, *sys.argv[3:4]))

@@ -11,8 +11,7 @@ from typer.testing import CliRunner, Result
 
 from history.store import Store
 from pointdrop.cli.main import app
-from tests.alerts.examples import finding
-from tests.alerts.histories import detect
+from tests.builders import detect, finding
 
 KEY = "postgres/17/17.5/regression"
 
@@ -59,7 +58,7 @@ def test_list_and_show(run, store: Store, tmp_path: Path) -> None:  # type: igno
     elsewhere = ("--issues", str(tmp_path / "elsewhere"))
     assert "filed" in run("list", *elsewhere).stdout
     shown = run("show", KEY, *elsewhere).stdout
-    assert "confirmed" in shown and "**Repeat it**" in shown
+    assert "confirmed" in shown and "**See it again**" in shown
     values = json.loads(run("show", KEY, "--format", "json", *elsewhere).stdout)
     assert [event["event"] for event in values["events"]] == ["detected", "confirmed", "filed"]
     assert "prints the keys" in str(run("show", "nothing", *elsewhere, code=1).exception)

@@ -18,9 +18,8 @@ from alerts.lifecycle import State
 from alerts.subject import Subject
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect
 from tests.alerts.test_life_of_an_issue import CHANGES, KEY, MORE, Nights
+from tests.builders import NIGHT, NOW, detect, finding
 from tests.fake_github import FakeGitHub, Fault
 
 
@@ -70,8 +69,8 @@ def test_misunderstood_commands_say_why(text: str) -> None:
 
 @given(st.text(max_size=200))
 def test_any_comment_can_be_parsed(text: str) -> None:
-    found = parse(text)
-    assert found is None or "/" in text
+    command = parse(text)
+    assert command is None or "/" in text
 
 
 @pytest.mark.parametrize("permission", ["none", "read", "triage"])
@@ -88,8 +87,8 @@ def test_what_cannot_be_measured_here_is_not_promised(name: str) -> None:
     command = parse(f"/{name}")
     assert isinstance(command, Command)
     filed = IssueState(key="k", state=State.FILED)
-    told = answer(command, filed, "write", newest="17.6", summary="s", measurable=False)
-    assert (told.reaction, told.event) == ("confused", "") and "machine of your own" in told.text
+    reply = answer(command, filed, "write", newest="17.6", summary="s", measurable=False)
+    assert (reply.reaction, reply.event) == ("confused", "") and "machine of your own" in reply.text
 
 
 @pytest.fixture
@@ -194,7 +193,7 @@ def test_each_command_is_answered_once(nights: Nights) -> None:
     for text in ("/status", "/snooze", "just a remark", "/status"):
         nights.place.person.say(number, text)
     report = nights.night(finding(changes=CHANGES))
-    assert [one.command for one in report.heard] == ["status", "/snooze", "status"]
+    assert [result.command for result in report.heard] == ["status", "/snooze", "status"]
     said = nights.comments()
     assert len(said) == 3 and "State: filed" in said[0] and "`/snooze`" in said[1]
     assert nights.sync().heard == () and nights.sync().heard == ()
@@ -272,8 +271,8 @@ def test_what_has_no_boundary_today_is_promised_nothing(name: str) -> None:
     command = parse(f"/{name}")
     assert isinstance(command, Command)
     for key, why in (("digest/2026-11-21", "no boundary of its own"), (KEY, "does not find this boundary")):
-        told = answer(command, IssueState(key=key, state=State.FILED), "write", newest="", summary="s")
-        assert (told.reaction, told.event) == ("confused", "") and why in told.text
+        reply = answer(command, IssueState(key=key, state=State.FILED), "write", newest="", summary="s")
+        assert (reply.reaction, reply.event) == ("confused", "") and why in reply.text
 
 
 def test_what_was_said_before_the_tracker_failed_is_heeded_the_same_night(
@@ -289,17 +288,17 @@ def test_what_was_said_before_the_tracker_failed_is_heeded_the_same_night(
     fake.faults.add(Fault("before", f"GET .*issues/{number}/comments", times=settings.github.attempts + 1))
     detect(store, finding(changes=MORE), other)
     report = sync(store, fake_place.tracker(), settings, now=nights.now + NIGHT, environment={})
-    assert [one.command for one in report.heard] == ["ack"] and not report.complete
+    assert [result.command for result in report.heard] == ["ack"] and not report.complete
     assert nights.state() is State.ACKNOWLEDGED and len(nights.comments()) == 1
 
 
 def test_a_snooze_outlasts_the_release_it_began_at() -> None:
     """On `majors` the newest release of a line takes the place of the one before it: that is one more, not all."""
-    one = finding("17.5", "16.9", line="majors")
+    slow = finding("17.5", "16.9", line="majors")
     snoozed = IssueState(key="k", state=State.SNOOZED, snoozed={"from": "17.5", "releases": 2})
     for releases, slept in ((("15.9", "16.9", "17.6"), False), (("15.9", "16.9", "17.6", "18.0"), True)):
         world = World(
             now=NOW, subjects=(), drafts={}, issue_states={}, issues={}, gone=frozenset(), recoveries={},
             lines=frozenset(), releases={("postgres", "majors"): releases}, renamed={},
         )  # fmt: skip
-        assert _slept_enough(world, Subject(key="k", finding=one), snoozed) is slept
+        assert _slept_enough(world, Subject(key="k", finding=slow, lead=None), snoozed) is slept

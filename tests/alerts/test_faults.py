@@ -15,8 +15,7 @@ from alerts.marker import marker
 from alerts.trackers import Draft
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect
+from tests.builders import NIGHT, NOW, detect, finding
 from tests.fake_github import FakeGitHub, Fault
 from tests.fake_github.faults import Kind
 
@@ -114,11 +113,11 @@ def test_two_publishers_at_once_leave_one_issue(
 
     class Waiting(type(fake_place.tracker())):  # type: ignore[misc]
         def look_again(self) -> object:
-            found = super().look_again()
+            issues = super().look_again()
             if not getattr(self, "waited", False):
                 self.waited = True
                 barrier.wait(timeout=120)
-            return found
+            return issues
 
     def publish(other: Store) -> None:
         tracker = fake_place.tracker()

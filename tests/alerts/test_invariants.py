@@ -24,7 +24,7 @@ from alerts import AlertSettings, sync
 from alerts.errors import TrackerError
 from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
-from alerts.marker import finding_keys
+from alerts.marker import keys_of
 from alerts.recovery import recovery
 from alerts.settings import Filing
 from alerts.trackers.access import account_from
@@ -32,8 +32,7 @@ from alerts.trackers.github import GitHubTracker
 from history.model import Finding, FindingEvent, Tier
 from history.store import Store
 from tests.alerts.conftest import BOT_TOKEN, QUICK
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect, write_history
+from tests.builders import NIGHT, NOW, detect, finding, write_history
 from tests.fake_github import FakeGitHub, Fault
 from tests.fake_github.state import Issue
 
@@ -101,7 +100,7 @@ class Publishers(RuleBasedStateMachine):
         self.github.token(BOT_TOKEN, "bot")
         self.repo = self.github.repo("o/r", roles={"bot": "write", "mark": "write"})
         self.now: datetime = NOW
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self.closed_by_people: dict[int, bool] = {}
         self.titles: dict[int, str] = {}
         self.stores = [self._new_store(0), self._new_store(1)]
@@ -116,9 +115,9 @@ class Publishers(RuleBasedStateMachine):
         environment = {"GITHUB_TOKEN": BOT_TOKEN, "GITHUB_REPOSITORY": "o/r", "GITHUB_API_URL": self.github.url}
         return GitHubTracker(account_from(environment, SETTINGS.github), SETTINGS.labels, SETTINGS.github)
 
-    @rule(found=detections)
-    def the_detector_runs(self, found: list[Finding]) -> None:
-        self.found = found
+    @rule(findings=detections)
+    def the_detector_runs(self, findings: list[Finding]) -> None:
+        self.findings = findings
         self.clean = False
 
     @rule(publisher=st.integers(0, 1), planned=faults)
@@ -127,7 +126,7 @@ class Publishers(RuleBasedStateMachine):
         self.clean = False
         for fault in planned:
             self.github.faults.add(Fault(fault.kind, fault.pattern, fault.times))
-        detect(self.stores[publisher], *self.found)
+        detect(self.stores[publisher], *self.findings)
         # The room's own errors may end a night; anything else is a defect.
         with contextlib.suppress(TrackerError):
             sync(self.stores[publisher], self._tracker(), SETTINGS, now=self.now, environment={})
@@ -139,7 +138,7 @@ class Publishers(RuleBasedStateMachine):
         self.now += NIGHT
         self.clean = False
         store = self.stores[publisher]
-        detect(store, *self.found)
+        detect(store, *self.findings)
         append, left = store.append_event, iter(range(after))
 
         def stops(event: FindingEvent) -> bool:
@@ -155,7 +154,7 @@ class Publishers(RuleBasedStateMachine):
     @rule(publisher=st.integers(0, 1))
     def a_good_night(self, publisher: int) -> None:
         self.now += NIGHT
-        detect(self.stores[publisher], *self.found)
+        detect(self.stores[publisher], *self.findings)
         # What is adopted or renamed in one sync is brought up to date by the next; then there is nothing left to do.
         reports = []
         for _ in range(PASSES):
@@ -232,7 +231,7 @@ class Publishers(RuleBasedStateMachine):
     def at_most_one_open_issue_of_a_key_after_a_good_night(self) -> None:
         if not getattr(self, "clean", False) or self.repo.list_lag:
             return
-        keys = Counter(finding_keys(issue.body)[0] for issue in self._issues() if issue.state == "open")
+        keys = Counter(keys_of(issue.body)[0] for issue in self._issues() if issue.state == "open")
         assert not [key for key, count in keys.items() if count > 1], keys
 
     @invariant()
@@ -255,13 +254,13 @@ class Publishers(RuleBasedStateMachine):
 
     def _nothing_is_lost(self, store: Store) -> None:
         """Every sure regression has a link to an issue, or was given back before it was ever filed."""
-        for one in self.found:
-            if one.kind != "regression" or one.tier != "confirmed":
+        for filed in self.findings:
+            if filed.kind != "regression" or filed.tier != "confirmed":
                 continue
-            links = [link for link in store.links(one.key) if link.tracker == "github:o/r"]
-            state = issue_state_of(one.key, store.events(one.key), "github:o/r").state
-            back = recovery(one, self.found, SETTINGS.recovery)
-            assert links or (back and state in (State.NEW, State.CONFIRMED, State.HELD)), (one.key, state)
+            links = [link for link in store.links(filed.key) if link.tracker == "github:o/r"]
+            state = issue_state_of(filed.key, store.events(filed.key), "github:o/r").state
+            back = recovery(filed, self.findings, SETTINGS.recovery)
+            assert links or (back and state in (State.NEW, State.CONFIRMED, State.HELD)), (filed.key, state)
 
     def teardown(self) -> None:
         if hasattr(self, "github"):

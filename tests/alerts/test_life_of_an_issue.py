@@ -13,8 +13,7 @@ from alerts.trackers import Issue
 from history.model import Finding, FindingEvent
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
-from tests.alerts.examples import NIGHT, NOW, TESTS, finding
-from tests.alerts.histories import detect
+from tests.builders import NIGHT, NOW, TESTS, detect, finding
 from tests.fake_github import FakeGitHub
 
 KEY = "postgres/17/17.5/regression"
@@ -60,16 +59,16 @@ def nights(store: Store, place: Place, settings: AlertSettings) -> Nights:
 
 
 def test_a_confirmed_finding_is_filed_once(nights: Nights) -> None:
-    one = finding(changes=CHANGES)
-    detect(nights.store, one)
+    slow = finding(changes=CHANGES)
+    detect(nights.store, slow)
     (planned,) = preview(nights.store, nights.place.tracker(), nights.settings, nights.now)
     assert (planned.action, planned.key) == ("file", KEY)
     assert nights.issues() == {} and nights.store.events(KEY) == []
-    assert nights.night(one).counts == {"file": 1}
+    assert nights.night(slow).counts == {"file": 1}
     issue = nights.issue()
     assert issue.title == "postgres 17.5: point queries 4.0 % more instructions (2 of 11 tests, local)"
     assert issue.labels == {"perf-regression", "postgres"} and issue.open
-    assert nights.night(one).done == () and nights.sync().done == ()
+    assert nights.night(slow).done == () and nights.sync().done == ()
     assert [link.number for link in nights.store.links(KEY)] == [issue.number]
     assert len(nights.issues()) == 1
 
@@ -193,9 +192,9 @@ def test_a_boundary_that_is_no_longer_found_is_withdrawn_on_the_second_day(night
 
 
 def test_one_missed_day_is_forgotten_when_it_is_seen_again(nights: Nights) -> None:
-    one = finding(changes=CHANGES)
-    for found in ([one], [], [one], [], [one]):
-        nights.night(*found)
+    slow = finding(changes=CHANGES)
+    for detection in ([slow], [], [slow], [], [slow]):
+        nights.night(*detection)
     assert nights.issue().open
 
 
@@ -236,8 +235,8 @@ def test_the_cap_folds_a_flood_into_one_digest(nights: Nights) -> None:
     assert digest.title.startswith("2 more findings of") and "postgres/17/17.1/regression" in digest.body
     assert nights.sync().done == ()
     assert nights.night(*flood).done == ()
-    assert {nights.state(one.key) for one in flood} == {State.FILED, State.DIGESTED}
-    assert all(nights.store.links(one.key) for one in flood)
+    assert {nights.state(row.key) for row in flood} == {State.FILED, State.DIGESTED}
+    assert all(nights.store.links(row.key) for row in flood)
 
 
 def test_a_row_of_a_digest_that_becomes_worse_is_filed(nights: Nights) -> None:
@@ -249,9 +248,9 @@ def test_a_row_of_a_digest_that_becomes_worse_is_filed(nights: Nights) -> None:
         for previous, release in (("17.0", "17.1"), ("17.1", "17.2"))
     )
     assert nights.night(large, small, other).counts == {"file": 1, "digest": 1}
-    grown = [finding(one.release, one.previous, changes=dict.fromkeys(TESTS, 8.0)) for one in (small, other)]
+    grown = [finding(row.release, row.previous, changes=dict.fromkeys(TESTS, 8.0)) for row in (small, other)]
     assert nights.night(large, *grown).counts == {"file": 1}, "one a day, and no second digest for the other"
-    assert [nights.state(one.key) for one in (small, other)] == [State.FILED, State.DIGESTED]
+    assert [nights.state(row.key) for row in (small, other)] == [State.FILED, State.DIGESTED]
     assert nights.night(large, *grown).counts == {"file": 1}
     assert nights.night(large, *grown).done == ()
     assert len([key for key in nights.issues() if key.startswith("digest/")]) == 1
@@ -271,12 +270,12 @@ def test_when_all_lines_move_the_machine_is_asked_first(nights: Nights) -> None:
     (issue,) = nights.issues().values()
     assert issue.title.startswith("local: 3 of 3 lines got slower at once")
     assert "environment" in issue.labels
-    assert {nights.state(one.key) for one in moved} == {State.HELD}
+    assert {nights.state(row.key) for row in moved} == {State.HELD}
     assert nights.night(*moved).done == ()
     # Measured again, two of them are gone: what is left is the product's.
     report = nights.night(moved[0])
     assert report.counts["file"] == 1 and report.counts["withdraw"] == 1
-    assert [key for key, one in nights.issues().items() if one.open] == [moved[0].key]
+    assert [key for key, issue in nights.issues().items() if issue.open] == [moved[0].key]
 
 
 def test_a_person_says_that_the_machine_is_fine(nights: Nights) -> None:
@@ -285,15 +284,15 @@ def test_a_person_says_that_the_machine_is_fine(nights: Nights) -> None:
     (issue,) = nights.issues().values()
     nights.place.person.say(issue.number, "/not-a-bug the BIOS is the same")
     assert nights.night(*moved).counts == {"file": 3}
-    assert sorted(key for key, one in nights.issues().items() if one.open) == sorted(one.key for one in moved)
+    assert sorted(key for key, issue in nights.issues().items() if issue.open) == sorted(row.key for row in moved)
 
 
 def test_a_history_without_measurements_leaves_issues_alone(nights: Nights) -> None:
-    one = finding(changes=CHANGES)
-    nights.night(one)
+    slow = finding(changes=CHANGES)
+    nights.night(slow)
     number = nights.issue().number
     empty = Store.open("sqlite://")
-    detect(empty, one)
+    detect(empty, slow)
     copied = Nights(empty, nights.place, nights.settings)
     # Without measurements the issue cannot be written, and it is left alone.
     assert not sync(empty, nights.place.tracker(), nights.settings, now=nights.now, environment={}).complete
@@ -317,7 +316,7 @@ def test_an_environment_issue_that_was_deleted_stays_away(
     fake.state.repos["o/r"].issues[1].deleted = True
     assert nights.night(*moved).counts == {"gone": 1}
     assert nights.night(*moved).done == () and nights.issues() == {}
-    assert {nights.state(one.key) for one in moved} == {State.HELD}
+    assert {nights.state(row.key) for row in moved} == {State.HELD}
 
 
 def test_a_persons_close_wins_over_a_recovery_of_the_same_night(nights: Nights) -> None:

@@ -101,7 +101,7 @@ def test_many_annotations_go_in_batches(fake: FakeGitHub, account: Account) -> N
     remarks = [Annotation("src/a.c", line, "slower" * 1000) for line in range(1, 121)]
     publish_check(account, QUICK, CHECK._replace(annotations=remarks))
     (run,) = fake.state.repos["o/r"].check_runs.values()
-    assert [one["start_line"] for one in run["annotations"]] == list(range(1, 121))
+    assert [annotation["start_line"] for annotation in run["annotations"]] == list(range(1, 121))
 
 
 def test_a_lost_answer_makes_no_second_check(fake: FakeGitHub, account: Account) -> None:

@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_committed_file_is_read_and_equals_the_defaults() -> None:
-    assert load_settings(ROOT / "configs" / "alerts.toml") == AlertSettings()
+    assert load_settings(ROOT / "configs") == AlertSettings()
 
 
 def test_no_file_means_the_defaults(tmp_path: Path) -> None:
-    assert load_settings(tmp_path / "none.toml") == AlertSettings()
+    assert load_settings(tmp_path) == AlertSettings()
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_a_bad_file_names_file_and_key(text: str, message: str, tmp_path: Path) 
     path = tmp_path / "alerts.toml"
     path.write_text(text)
     with pytest.raises(BadSettings) as raised:
-        load_settings(path)
+        load_settings(tmp_path)
     assert str(path) in str(raised.value) and message in str(raised.value)
     assert raised.value.exit_code == 2

@@ -16,8 +16,7 @@ from alerts.settings import Webhook
 from alerts.trackers.files import FilesTracker
 from alerts.webhooks import signature, slack_payload
 from history.store import Store
-from tests.alerts.examples import NIGHT, NOW, finding
-from tests.alerts.histories import detect
+from tests.builders import NIGHT, NOW, detect, finding
 
 KEY = "postgres/17/17.5/regression"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -50,12 +49,12 @@ class Receiver:
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setattr(webhooks, "WAIT", wait_none())
-    found = Receiver()
-    thread = threading.Thread(target=found.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    receiver = Receiver()
+    thread = threading.Thread(target=receiver.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    yield found
-    found.http.shutdown()
-    found.http.server_close()
+    yield receiver
+    receiver.http.shutdown()
+    receiver.http.server_close()
 
 
 def settings_with(*hooks: Webhook) -> AlertSettings:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from detector import detect
 from detector.explanation import explain
 from history.model import Series
-from tests.detector.making import series
+from tests.builders import series
 
 VALUES = st.one_of(
     st.floats(-1e12, 1e12, allow_nan=False),
@@ -21,7 +21,7 @@ BLOCKS = st.one_of(st.none(), st.lists(VALUES, min_size=1, max_size=3))
 
 
 @st.composite
-def campaigns(draw: st.DrawFn) -> list[Series]:
+def families(draw: st.DrawFn) -> list[Series]:
     releases = draw(st.integers(1, 9))
     made = []
     for test in range(draw(st.integers(1, 4))):
@@ -34,7 +34,7 @@ def campaigns(draw: st.DrawFn) -> list[Series]:
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(made=campaigns())
+@given(made=families())
 def test_finite_and_repeatable(made: list[Series]) -> None:
     findings = detect(made)
     for finding in findings:

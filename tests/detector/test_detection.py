@@ -13,7 +13,7 @@ from detector.explanation import explain
 from detector.series_moves import q_values
 from history.metrics import MetricRegistry, shipped_metrics
 from history.model import Finding, FunctionCost, Move, Release, Series, SeriesKey, StatementPlan
-from tests.detector.making import key, series
+from tests.builders import series, series_key
 
 RELEASES = 10
 
@@ -348,15 +348,15 @@ def test_a_step_that_falls_behind_its_promise_is_no_regression_of_its_queries() 
 
 def test_explain_says_why_and_why_not() -> None:
     made = suite(drop=0.08)
-    found = explain(made, key("test-00"))
+    found = explain(made, series_key("test-00", "qps", server="small"))
     (case,) = [case for case in found.cases if case.listed]
     assert case.release == "17.6"
     assert any("3 of 9 sister tests" in argument for argument in case.pro)
     assert found.mde_newest_pct > found.mde_middle_pct >= 1.2
-    quiet = explain(made, key("test-09"))
+    quiet = explain(made, series_key("test-09", "qps", server="small"))
     assert not any(case.listed for case in quiet.cases)
     with pytest.raises(UnknownEvidence):
-        explain(made, key("no-such-test"))
+        explain(made, series_key("no-such-test", "qps", server="small"))
 
 
 @pytest.mark.parametrize("behind", [("14.9", "15.9", "16.9", "17.9"), ("12.9", "13.9", "14.9", "15.8", "16.9", "17.9")])

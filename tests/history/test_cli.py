@@ -16,7 +16,7 @@ from history.interchange import header_line, line_of_record
 from history.listing import rows_of
 from history.spool import Spool
 from pointdrop.cli import main
-from tests.history.values import SESSION, block, run
+from tests.builders import SESSION, block, run
 
 
 class Done(NamedTuple):
@@ -207,8 +207,8 @@ def test_errors_say_what_to_do(
 def test_every_kind_of_row_can_be_looked_at(what: str, tmp_path: Path) -> None:
     from history.model import FindingEvent, IssueLink
     from history.store import Store
+    from tests.builders import DAY, READING
     from tests.history.test_maintenance import FINDING
-    from tests.history.values import DAY, READING
 
     with Store.open(f"sqlite:///{tmp_path}/h.db") as store:
         store.append_session(SESSION)

@@ -16,7 +16,7 @@ from history.database import current_revision, newest_revision, reading
 from history.maintenance import verify
 from history.model import Block, Measurement, Session
 from history.store import Store
-from tests.history.values import SESSION, block, run
+from tests.builders import SESSION, block, run
 
 PROCESSES = 8
 THREADS = 12

@@ -24,7 +24,7 @@ from history.importers.figures import About
 from history.importing import import_file
 from history.model import MAJORS, Finding, Measurement, Move, Series, SeriesKey
 from history.store import Store
-from tests.history.values import SESSION, block, run
+from tests.builders import SESSION, block, run
 
 #: Of the dataset: one line, server, config and benchmark, 40 series with 21 releases.
 PLACE = {"dbms": "mysql", "line": "8.0", "server": "ser4", "config": "cy10a_bee", "benchmark": "insert"}

@@ -15,7 +15,7 @@ from history.datasets import load
 from history.frames import BLOCK_DTYPES, RELEASE_DTYPES
 from history.model import MAJORS, Measurement
 from history.store import Store
-from tests.history.values import SESSION, block, run
+from tests.builders import SESSION, block, run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text()
 

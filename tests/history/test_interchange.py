@@ -17,7 +17,8 @@ from history.importing import ImportReport, import_file, read_lines
 from history.interchange import KINDS, SCHEMA_FILE, header_line, json_schema, line_of_record
 from history.model import Block, CanaryReading, Run, Session
 from history.store import Store
-from tests.history.values import BLOCKS, READING, READINGS, RUNS, SESSION, SESSIONS, block, run
+from tests.builders import READING, SESSION, block, run
+from tests.history.values import BLOCKS, READINGS, RUNS, SESSIONS
 
 RECORDS = [SESSION, run("17.1"), block(run("17.1"), 1.5), run("17.2"), block(run("17.2"), 2.5)]
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))

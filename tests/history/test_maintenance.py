@@ -16,8 +16,8 @@ from history.errors import ConflictingRecord, InvalidRecord
 from history.maintenance import backup, merge, opened, restore, verify
 from history.model import Finding, FindingEvent, IssueLink, Release, Session
 from history.store import Store
+from tests.builders import DAY, READING, SESSION, block, run
 from tests.history.postgres import Cluster
-from tests.history.values import DAY, READING, SESSION, block, run
 
 FINDING = Finding(
     key="postgres/17/17.2/regression",

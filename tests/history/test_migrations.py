@@ -16,7 +16,7 @@ from history.errors import StoreUnavailable
 from history.maintenance import verify
 from history.schema import metadata
 from history.store import Store
-from tests.history.values import READING, SESSION, block, run
+from tests.builders import READING, SESSION, block, run
 
 
 def fill(store: Store) -> None:

@@ -18,7 +18,7 @@ from history.interchange import header_line
 from history.records import tool_version, writer
 from history.store import Store
 from pointdrop.cli.main import app
-from tests.history.values import SESSION
+from tests.builders import SESSION
 
 INSTALLED = distribution("pointdrop").version
 

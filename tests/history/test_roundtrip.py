@@ -16,8 +16,9 @@ from history.maintenance import verify
 from history.model import Block, CanaryReading, Measurement, Run, Session
 from history.records import digest, pack, unpack
 from history.store import Store
+from tests.builders import DAY, READING, SESSION, block, run
 from tests.history.postgres import Cluster
-from tests.history.values import BLOCKS, DAY, JSON, READING, READINGS, RUNS, SESSION, SESSIONS, block, run
+from tests.history.values import BLOCKS, JSON, READINGS, RUNS, SESSIONS
 
 #: The store is new for every example where that is cheap; PostgreSQL gets fewer examples.
 SQLITE = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,7 +10,7 @@ import pytest
 from history.model import Measurement
 from history.store import Store
 from tests.benchmarks import history
-from tests.history.values import SESSION, block, run
+from tests.builders import SESSION, block, run
 
 
 def test_the_benchmark_measures_what_it_says(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

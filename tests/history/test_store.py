@@ -28,8 +28,8 @@ from history.model import (
 )
 from history.store import Store
 from history.writing import RowKeys
+from tests.builders import DAY, SESSION, block, run
 from tests.history.test_maintenance import FINDING
-from tests.history.values import DAY, SESSION, block, run
 
 
 def fill(store: Store, versions: dict[str, float], line: str = "17") -> None:

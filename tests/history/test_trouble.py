@@ -20,8 +20,8 @@ from history.maintenance import REASONS, recover_spool, verify
 from history.model import Block, Measurement
 from history.spool import Spool, locked, spool_dirs, spooled
 from history.store import Store
+from tests.builders import READING, SESSION, block, run
 from tests.history.postgres import Cluster
-from tests.history.values import READING, SESSION, block, run
 
 
 @pytest.fixture(autouse=True)
@@ -349,7 +349,7 @@ APPEND_FOR_EVER = textwrap.dedent(
     """
     import sys
     from history.store import Store
-    from tests.history.values import READING, SESSION, block, run
+    from tests.builders import SESSION, block, run
     with Store.open(sys.argv[1]) as store:
         store.append_session(SESSION)
         store.append_run(run("17.1"))

@@ -1,4 +1,4 @@
-"""Values for tests: a small session by hand, and any record by chance."""
+"""Any record by chance."""
 
 from __future__ import annotations
 
@@ -16,45 +16,6 @@ from history.model import (
     Run,
     Session,
     StatementPlan,
-)
-
-DAY = datetime(2026, 1, 5, tzinfo=UTC)
-SESSION = Session(
-    id="s",
-    host="bee",
-    server="small",
-    fingerprint=Fingerprint(facts={"cores": "8", "kernel": "6.1"}),
-    started=DAY,
-    seed=7,
-    control="17.1",
-)
-
-
-def run(version: str, line: str = "17", session: str = "s", lane: str = "time") -> Run:
-    """A run of one Postgres release."""
-    release = Release(dbms="postgres", version=version, line=line)
-    values = {"id": f"{session}/{version}", "session_id": session, "release": release}
-    return Run.model_validate(values | {"config": "default", "benchmark": "sysbench", "lane": lane})
-
-
-def block(of: Run, value: float, number: int = 1, **values: object) -> Block:
-    """A block with one measurement."""
-    one = Measurement(test="point-query", group="point, part 1", metric="qps", value=value, unit="1/s", better="higher")
-    known = {"number": number, "started": DAY, "ended": DAY + timedelta(minutes=1), "measurements": (one,)}
-    return Block.model_validate({"id": f"{of.id}/{number}", "run_id": of.id} | known | values)
-
-
-READING = CanaryReading(
-    host="bee",
-    at=DAY - timedelta(minutes=1),
-    session_id="s",
-    phase="before",
-    cpu_ms=100.5,
-    memory_ms=50.0,
-    sync_ms=1.0,
-    verdict="differs",
-    reasons=("CPU: 100.5 ms, usually 90.0 (+12 %)",),
-    quarantine=True,
 )
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)

@@ -25,9 +25,8 @@ from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
 from pointdrop.jobs.option_changes import compare_options, edited_options, parse_options
 from presentation.headline import finding_order
-from tests.alerts.examples import finding
-from tests.history.values import SESSION, block
-from tests.history.values import run as run_of
+from tests.builders import SESSION, block, finding
+from tests.builders import run as run_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SERIES = "mysql|8.0|ser4|cy10a_bee|insert|l.i1|ips"

@@ -20,7 +20,7 @@ from pointdrop.jobs.session_records import new_record, unfinished_sessions
 from runners.canary import Canary, Quarantine, Times
 from runners.sessions import Outcome
 from runners.settings import load_plan
-from tests.history.values import SESSION, block, run
+from tests.builders import SESSION, block, run
 
 
 def prepared(tmp_path: Path, configs: Path, profile: str) -> tuple[MeasurementSetup, Any]:

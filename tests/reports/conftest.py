@@ -6,37 +6,33 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from history.model import (
-    Block,
     CanaryReading,
     Finding,
     FindingEvent,
-    Fingerprint,
     FunctionChange,
     FunctionCost,
     GroupSummary,
     IssueLink,
     Measurement,
-    Move,
     PlanChange,
     Release,
-    Run,
     SeriesKey,
-    Session,
     StatementPlan,
     finding_key,
 )
 from history.store import Store
+from presentation.commands import Measurable
 from reports import build
 from reports.annotations import Annotation
 from reports.settings import ReportSettings, TestInfo
+from tests.builders import START, Writer, measurement, move
 
-START = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
 TESTS = {
     "point-query": "point, part 1",
     "hot-points": "point, part 1",
@@ -52,84 +48,16 @@ POSTGRES = [f"17.{point}" for point in range(8)]
 QUIET = [f"18.{point}" for point in range(3)]
 
 
-class Writer:
-    """Appends runs to a store, with stable ids and times."""
-
-    def __init__(self, store: Store, seed: int) -> None:
-        self.store = store
-        self.random = random.Random(seed)
-        self.runs = 0
-
-    def session(self, name: str, server: str, day: int, kernel: str = "6.1.0-40", control: str = "") -> Session:
-        facts = {"cpu_model": "Ryzen 7 7840HS", "cores": "8", "kernel": kernel, "thp": "madvise"}
-        made = Session(
-            id=name,
-            host="bee-1",
-            server=server,
-            plan="local",
-            fingerprint=Fingerprint(facts=facts),
-            started=START + timedelta(days=day),
-            control=control,
-        )
-        self.store.append_session(made)
-        return made
-
-    def run(
-        self,
-        session: Session,
-        release: Release,
-        config: str,
-        benchmark: str,
-        measure: Callable[[random.Random], list[Measurement]],
-        *,
-        blocks: int = 3,
-        failed: int = 0,
-        **detail: object,
-    ) -> Run:
-        self.runs += 1
-        lane = "instructions" if benchmark == "sysbench" else "time"
-        run = Run(
-            id=f"run-{self.runs:03}",
-            session_id=session.id,
-            release=release,
-            config=config,
-            benchmark=benchmark,
-            profile="published" if release.build == "published" else "",
-            lane=lane,
-        )
-        self.store.append_run(run)
-        for number in range(blocks + failed):
-            started = session.started + timedelta(minutes=10 * self.runs + number)
-            ok = number < blocks
-            self.store.append_block(
-                Block(
-                    id=f"{run.id}-{number}",
-                    run_id=run.id,
-                    number=number,
-                    started=started,
-                    ended=started + timedelta(seconds=50),
-                    status="ok" if ok else "failed",
-                    reason="" if ok else "the server did not answer within 60 s",
-                    measurements=tuple(measure(self.random)) if ok else (),
-                    **(detail if ok and number == 0 else {}),  # type: ignore[arg-type]
-                )
-            )
-        return run
-
-
 def _sysbench(level: float, noise: float = 0.001) -> Callable[[random.Random], list[Measurement]]:
     def measure(rng: random.Random) -> list[Measurement]:
         rows = []
         for number, (test, group) in enumerate(TESTS.items()):
             insn = 40_000.0 * (number + 1) * level * (1 + rng.gauss(0, noise))
-            pair = {"test": test, "group": group}
-            rows.append(Measurement(**pair, metric="insn/o", value=insn, unit="instructions"))  # type: ignore[arg-type]
-            rows.append(
-                Measurement(
-                    **pair, metric="qps", value=4e8 / insn * (1 + rng.gauss(0, 0.02)), unit="/s", better="higher"
-                )  # type: ignore[arg-type]
-            )
-            rows.append(Measurement(**pair, metric="cs/o", value=0.0 if number % 2 else 2.5))  # type: ignore[arg-type]
+            rows += [
+                measurement(test, "insn/o", insn, group),
+                measurement(test, "qps", 4e8 / insn * (1 + rng.gauss(0, 0.02)), group),
+                measurement(test, "cs/o", 0.0 if number % 2 else 2.5, group),
+            ]
         return rows
 
     return measure
@@ -144,45 +72,22 @@ def _insert(version: str) -> Callable[[random.Random], list[Measurement]]:
             value = rate * level * (1 + rng.gauss(0, 0.003))
             share = 0.8 if (step, version) == ("qp1000", "8.0.32") else 1.0
             if share == 1.0:  # a void step has no query rate, and no cost of a query
-                rows.append(Measurement(test=step, metric=THROUGHPUT[step], value=value, unit="/s", better="higher"))
-                rows.append(Measurement(test=step, metric="cpupq", value=1e6 / value, unit="us"))
+                rows.append(measurement(step, THROUGHPUT[step], value))
+                rows.append(measurement(step, "cpupq", 1e6 / value))
             if step.startswith("q"):
                 target = float(step[2:])
-                rows.append(Measurement(test=step, metric="ips", value=target * share, unit="/s", better="higher"))
-                rows.append(Measurement(test=step, metric="target_ips", value=target, unit="/s", better="higher"))
+                rows.append(measurement(step, "ips", target * share))
+                rows.append(measurement(step, "target_ips", target))
         return rows
 
     return measure
 
 
-def _move(key: SeriesKey, before: float, after: float, *, group: str = "", better: str = "lower") -> Move:
-    change = 100 * (after / before - 1)
-    worse = (after > before) == (better == "lower")
-    return Move(
-        key=key,
-        group=group,
-        unit="",
-        better=better,  # type: ignore[arg-type]
-        before=before,
-        after=after,
-        change_pct=change,
-        low_pct=change - 0.4,
-        high_pct=change + 0.4,
-        direction="regression" if worse else "improvement",
-        probability=0.997,
-        q_value=0.002,
-        noise_pct=0.15,
-        mde_pct=0.6,
-        blocks_before=3,
-        blocks_after=3,
-    )
-
-
 def _findings() -> list[Finding]:
     key = {"dbms": "postgres", "line": "17", "server": "local", "config": "default", "benchmark": "sysbench"}
     moves = tuple(
-        _move(SeriesKey(**key, test=test, metric="insn/o"), 40_000.0 * (i + 1), 40_000.0 * (i + 1) * 1.03, group=group)
-        for i, (test, group) in enumerate(TESTS.items())
+        move(SeriesKey(**key, test=test, metric="insn/o"), 40_000.0 * number, 3.0, group=group)
+        for number, (test, group) in enumerate(TESTS.items(), start=1)
     )
     postgres = Finding(
         key=finding_key("postgres", "17", "17.5", "regression"),
@@ -208,13 +113,18 @@ def _findings() -> list[Finding]:
         evidence=("3 of 3 blocks agree.",),
     )  # fmt: skip
     insert = {"dbms": "mysql", "line": "8.0", "server": "ser4", "config": "cy10a_bee", "benchmark": "insert"}
-    found = [postgres]
+    findings = [postgres]
     for release, previous, before, after in (("8.0.28", "8.0.27", 1.0, 0.95), ("8.0.30", "8.0.28", 0.95, 0.85)):
         steps = tuple(
-            _move(SeriesKey(**insert, test=step, metric=THROUGHPUT[step]), rate * before, rate * after, better="higher")
+            move(
+                SeriesKey(**insert, test=step, metric=THROUGHPUT[step]),
+                rate * before,
+                100 * (after / before - 1),
+                group="",
+            )
             for step, rate in STEPS.items()
         )
-        found.append(
+        findings.append(
             Finding(
                 key=finding_key("mysql", "8.0", release, "regression"),
                 kind="regression",
@@ -227,14 +137,14 @@ def _findings() -> list[Finding]:
                 moves=steps,
             )
         )
-    return found
+    return findings
 
 
 def readings(host: str = "bee-1") -> list[CanaryReading]:
     """A host that learns, is steady, has a bad moment, and ends in quarantine; another that is well again."""
     cpu = [100.0] * 8 + [104.9, 130.0, 100.2, 131.0, 132.0, 133.0]
     verdicts = ["learning"] * 5 + ["usual"] * 4 + ["differs", "usual"] + ["differs"] * 3
-    found = [
+    history = [
         CanaryReading.model_validate(
             {
                 "host": host, "at": START + timedelta(hours=at), "session_id": f"s-{at // 2}", "cpu_ms": value,
@@ -244,8 +154,8 @@ def readings(host: str = "bee-1") -> list[CanaryReading]:
         )
         for at, (value, verdict) in enumerate(zip(cpu, verdicts, strict=True))
     ]  # fmt: skip
-    again = found[0].model_copy(update={"host": f"{host}-well", "at": START + timedelta(days=9)})
-    return [*found, found[-1].model_copy(update={"host": f"{host}-well"}), again]
+    again = history[0].model_copy(update={"host": f"{host}-well", "at": START + timedelta(days=9)})
+    return [*history, history[-1].model_copy(update={"host": f"{host}-well"}), again]
 
 
 def fill(store: Store, seed: int = 1) -> None:
@@ -338,6 +248,12 @@ def site(built: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def settings() -> ReportSettings:
     return ReportSettings(
+        # Published figures are of a server and of tests that nobody has here.
+        measurable=Measurable(
+            servers=frozenset({"local"}),
+            configs=frozenset({("postgres", "default")}),
+            tests={"sysbench": tuple(TESTS), "insert": ("l.i0", "l.x", "l.i1", "l.i2")},
+        ),
         tests={test: TestInfo(at, f"SELECT {at}") for at, test in enumerate((*TESTS, "l.i0", "l.x", "l.i1", "l.i2"))},
         annotations=(
             Annotation(dbms="mysql", release="8.0.29", line="8.0", text="withdrawn", url="https://example.org/8.0.29"),

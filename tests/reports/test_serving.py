@@ -19,8 +19,7 @@ from pointdrop.jobs.room_settings import site_settings
 from reports.errors import ReportError
 from reports.serving import ADDRESS, server
 from reports.settings import ReportSettings
-
-from .conftest import START
+from tests.builders import START
 
 
 @pytest.fixture

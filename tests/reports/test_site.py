@@ -20,20 +20,23 @@ from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
-from reports.pages.brief import HAPPENED
 
 from alerts.lifecycle import EVENTS
 from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
 from history.store import Store
+from presentation import addresses
 from presentation.addresses import LineKey
-from presentation.number_format import grouped, signed_pct
-from reports import addresses, build
+from presentation.headline import finding_order
+from presentation.number_format import grouped, signed
+from reports import build
 from reports.feed import feed
 from reports.pages.finding import effects, move_rows
+from reports.pages.finding_summary import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
-from reports.snapshot import Snapshot, finding_order, read
+from reports.snapshot import Snapshot, read
+from tests.builders import START, Writer
 
-from .conftest import START, Writer, copy, readings
+from .conftest import copy, readings
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
@@ -299,18 +302,22 @@ def test_finding_pages_say_what_the_finding_says(history: Store, built: Path) ->
         assert len(rows) == len(finding.moves) + 1
         for move in finding.moves:
             row = next(row for row in rows if row[0] == move.key.test and row[1] == move.key.metric)
-            assert signed_pct(move.change_pct, 2) in row
+            assert signed(move.change_pct) in row
             assert grouped(move.before) in row and grouped(move.after) in row
         for sentence in finding.evidence:
             assert sentence in text
 
 
 def test_steps_of_two_benchmarks_with_one_name_are_told_apart(history: Store, settings: ReportSettings) -> None:
-    move = next(move for finding in history.findings() for move in finding.moves if move.key.benchmark == "insert")
+    finding, move = next(
+        (finding, move) for finding in history.findings() for move in finding.moves if move.key.benchmark == "insert"
+    )
     both = [move, move.model_copy(update={"key": move.key.model_copy(update={"benchmark": "insert-io"})})]
-    assert len({one["name"] for one in effects(both)["effects"]}) == 2
-    assert len({one["where"] for one in move_rows(both, settings)}) == 2
-    assert "insert" not in move_rows(both[:1], settings)[0]["where"]
+    shown = [finding.model_copy(update={"moves": moves}) for moves in (both, both[:1])]
+    two, alone = (move_rows(of_benchmarks, settings.metrics) for of_benchmarks in shown)
+    assert len({effect["name"] for effect in effects(both)["effects"]}) == 2
+    assert len({row["place"] for row in two}) == 2
+    assert "insert" not in alone[0]["place"]
 
 
 def test_csv_and_json_are_what_is_drawn_and_the_history_s(history: Store, built: Path) -> None:
@@ -475,7 +482,9 @@ def test_what_costs_users_stands_before_what_costs_the_disk(store: Store) -> Non
         update={"key": move.key.model_copy(update={"metric": "wKB/o"}), "after": 9 * move.before, "change_pct": 800.0}
     )
     disk = first.model_copy(update={"key": "postgres/17/17.3/regression", "moves": (written,)})
-    assert [one.key for one in sorted([disk, first], key=finding_order)] == [first.key, disk.key]
+    metrics = ReportSettings().metrics
+    ordered = sorted([disk, first], key=lambda finding: finding_order(finding, metrics))
+    assert [finding.key for finding in ordered] == [first.key, disk.key]
 
 
 @pytest.mark.parametrize(
@@ -492,7 +501,7 @@ def test_csv_and_json_of_what_is_drawn_are_the_same_numbers(built: Path, stem: s
 def test_published_figures_are_cited_and_measured_on_the_readers_own_machine(built: Path) -> None:
     assert "Small Datum 2023-09-18" in (built / "about.html").read_text(encoding="utf-8")
     text = (built / "findings/mysql/8.0/8.0.30/regression.html").read_text(encoding="utf-8")
-    assert "on a machine of yours" in text and "--server ser4" not in text
+    assert "on a machine of your own" in text and "--server ser4" not in text
     own = (built / "findings/postgres/17/17.5/regression.html").read_text(encoding="utf-8")
     assert "--server local --config default" in own
     bisect = re.search(r"pointdrop bisect [^<]*", own)
