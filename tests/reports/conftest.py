@@ -32,6 +32,7 @@ from history.model import (
     finding_key,
 )
 from history.store import Store
+from presentation.commands import Measurable
 from reports import build
 from reports.annotations import Annotation
 from reports.settings import ReportSettings, TestInfo
@@ -339,6 +340,11 @@ def site(built: Path, tmp_path: Path) -> Path:
 def settings() -> ReportSettings:
     return ReportSettings(
         tests={test: TestInfo(at, f"SELECT {at}") for at, test in enumerate((*TESTS, "l.i0", "l.x", "l.i1", "l.i2"))},
+        measurable=Measurable(
+            servers=frozenset({"local"}),
+            configs=frozenset({("postgres", "default"), ("postgres", "sync_off")}),
+            tests={"sysbench": tuple(TESTS), "insert": ("l.i0", "l.x", "l.i1", "l.i2")},
+        ),
         annotations=(
             Annotation(dbms="mysql", release="8.0.29", line="8.0", text="withdrawn", url="https://example.org/8.0.29"),
             Annotation(host="bee-1", date=date(2026, 11, 8), text="kernel upgraded"),

@@ -176,7 +176,7 @@ def test_another_base_changes_numbers_colours_and_address_and_survives_a_reload(
 
 
 def test_search_and_only_regressions_filter_the_heat_table(visit: Visit) -> None:
-    page = visit.open(f"{POSTGRES}/index.html?metric=insn")
+    page = visit.open(f"{POSTGRES}/index.html?metric=instructions-op")
     table = page.locator("table.heat:visible")
     rows = table.locator("tbody:not(.all) tr:not(.g):visible")
     expect(rows).to_have_count(6)
@@ -255,7 +255,7 @@ def test_a_keyboard_reaches_everything(visit: Visit) -> None:
     assert {"metric", "base", "q", "only", "Overview"} <= seen
     page.locator("input[name=metric]").first.focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator('.view[data-view="cpupq"]')).to_be_visible()
+    expect(page.locator('.view[data-view="cpu-query"]')).to_be_visible()
 
 
 def test_without_scripts_every_table_is_there(browser: Browser, address: str) -> None:

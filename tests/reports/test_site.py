@@ -20,18 +20,20 @@ from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
-from reports.pages.brief import HAPPENED
 
 from alerts.lifecycle import EVENTS
 from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Release, Run, Session
 from history.store import Store
+from presentation import addresses
 from presentation.addresses import LineKey
-from presentation.number_format import grouped, signed_pct
-from reports import addresses, build
+from presentation.headline import finding_order
+from presentation.number_format import grouped, signed
+from reports import build
 from reports.feed import feed
 from reports.pages.finding import effects, move_rows
+from reports.pages.finding_summary import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
-from reports.snapshot import Snapshot, finding_order, read
+from reports.snapshot import Snapshot, read
 
 from .conftest import START, Writer, copy, readings
 
@@ -142,7 +144,7 @@ def test_pages_of_a_build_that_was_stopped_are_not_taken_for_those_of_an_earlier
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("reports.units.noise_files", stopped)
+        patch.setattr("reports.page_groups.noise_files", stopped)
         with pytest.raises(KeyboardInterrupt):
             build(store, site, replace(settings, title="Another"))
     assert files(site)["index.html"] != before["index.html"]
@@ -263,7 +265,7 @@ def test_every_number_of_a_line_page_is_the_history_s(history: Store, built: Pat
     rng = random.Random(5)
     for key in [LineKey(*line) for line in history.lines()]:
         text = (built / addresses.of_line(key)).read_text(encoding="utf-8")
-        for view, metric, decimals in (("insn", "insn/o", 3), ("throughput", "qps", 2)):
+        for view, metric, decimals in (("instructions-op", "insn/o", 3), ("throughput", "qps", 2)):
             series = list(history.series(**key._asdict(), metric=metric))
             if f'data-heat="{view}"' not in text or not series:
                 continue
@@ -299,18 +301,21 @@ def test_finding_pages_say_what_the_finding_says(history: Store, built: Path) ->
         assert len(rows) == len(finding.moves) + 1
         for move in finding.moves:
             row = next(row for row in rows if row[0] == move.key.test and row[1] == move.key.metric)
-            assert signed_pct(move.change_pct, 2) in row
+            assert signed(move.change_pct) in row
             assert grouped(move.before) in row and grouped(move.after) in row
         for sentence in finding.evidence:
             assert sentence in text
 
 
 def test_steps_of_two_benchmarks_with_one_name_are_told_apart(history: Store, settings: ReportSettings) -> None:
-    move = next(move for finding in history.findings() for move in finding.moves if move.key.benchmark == "insert")
-    both = [move, move.model_copy(update={"key": move.key.model_copy(update={"benchmark": "insert-io"})})]
-    assert len({one["name"] for one in effects(both)["effects"]}) == 2
-    assert len({one["where"] for one in move_rows(both, settings)}) == 2
-    assert "insert" not in move_rows(both[:1], settings)[0]["where"]
+    finding = next(finding for finding in history.findings() if finding.moves[0].key.benchmark == "insert")
+    move = finding.moves[0]
+    both = (move, move.model_copy(update={"key": move.key.model_copy(update={"benchmark": "insert-io"})}))
+    assert len({effect["name"] for effect in effects(both)["effects"]}) == 2
+    places = [row["place"] for row in move_rows(finding.model_copy(update={"moves": both}), settings.metrics)]
+    assert len(set(places)) == 2
+    (row,) = move_rows(finding.model_copy(update={"moves": both[:1]}), settings.metrics)
+    assert "insert" not in row["place"]
 
 
 def test_csv_and_json_are_what_is_drawn_and_the_history_s(history: Store, built: Path) -> None:
@@ -432,7 +437,7 @@ def test_runs_of_one_release_in_two_sessions_are_one_column(history: Store, buil
     runs: list[Run] = history.runs(dbms="postgres", version="17.2")
     assert len(runs) == 2
     key = LineKey("postgres", "17", "local", "default", "sysbench")
-    head = cells((built / addresses.of_line(key)).read_text(encoding="utf-8"), 'data-heat="insn"')[0]
+    head = cells((built / addresses.of_line(key)).read_text(encoding="utf-8"), 'data-heat="instructions-op"')[0]
     assert sum("17.2" in name for name in head) == 1
 
 
@@ -475,7 +480,9 @@ def test_what_costs_users_stands_before_what_costs_the_disk(store: Store) -> Non
         update={"key": move.key.model_copy(update={"metric": "wKB/o"}), "after": 9 * move.before, "change_pct": 800.0}
     )
     disk = first.model_copy(update={"key": "postgres/17/17.3/regression", "moves": (written,)})
-    assert [one.key for one in sorted([disk, first], key=finding_order)] == [first.key, disk.key]
+    metrics = ReportSettings().metrics
+    ordered = sorted([disk, first], key=lambda finding: finding_order(finding, metrics))
+    assert [finding.key for finding in ordered] == [first.key, disk.key]
 
 
 @pytest.mark.parametrize(
@@ -492,7 +499,7 @@ def test_csv_and_json_of_what_is_drawn_are_the_same_numbers(built: Path, stem: s
 def test_published_figures_are_cited_and_measured_on_the_readers_own_machine(built: Path) -> None:
     assert "Small Datum 2023-09-18" in (built / "about.html").read_text(encoding="utf-8")
     text = (built / "findings/mysql/8.0/8.0.30/regression.html").read_text(encoding="utf-8")
-    assert "on a machine of yours" in text and "--server ser4" not in text
+    assert "on a machine of your own" in text and "--server ser4" not in text
     own = (built / "findings/postgres/17/17.5/regression.html").read_text(encoding="utf-8")
     assert "--server local --config default" in own
     bisect = re.search(r"pointdrop bisect [^<]*", own)
