@@ -9,6 +9,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -16,8 +17,7 @@ import presentation
 from history.model import Finding, Series
 from presentation import addresses
 from presentation.addresses import LineKey
-from presentation.comparison import Lines
-from presentation.heat import marks_of
+from presentation.heat import Marks, marks_of
 from presentation.insert import is_insert
 from presentation.releases import releases_frame
 from reports import data
@@ -37,6 +37,8 @@ from reports.snapshot import Snapshot
 
 Crumbs = tuple[tuple[str, str], ...]
 """(label, address) from the overview down; the last has no address."""
+Drawn = tuple[dict[str, object], str, str]
+"""What a page shows, and the CSV and JSON of what it draws."""
 
 PACKAGE = Path(__file__).parent
 ASSETS = ("site.css", "site.js", "theme.js", "icon.svg")
@@ -110,188 +112,150 @@ class _Digests:
 
 def page_groups(snapshot: Snapshot, settings: ReportSettings) -> Iterator[PageGroup]:
     """Everything a site consists of."""
-    digests = _Digests(snapshot)
-    everything = digest(*digests.series.values(), digests.all_findings, digests.ran)
-    yield _assets()
-    yield _page("index.html", "overview.html", everything, settings, lambda: overview_context(snapshot, settings))
-    yield _page(
-        "findings/index.html",
-        "findings.html",
-        digests.all_findings,
-        settings,
-        lambda: {"findings": finding_summaries(snapshot, settings)},
-    )
-    yield PageGroup(
-        digest(digests.all_findings, digests.ran), ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)}
-    )
-    yield _noise(snapshot, settings, everything)
-    yield _page(
-        "environment.html",
-        "environment.html",
-        digest(digests.ran, *(reading.model_dump_json() for reading in snapshot.readings)),
-        settings,
-        lambda: environment_context(snapshot, settings.annotations),
-    )
-    yield _page("about.html", "about.html", digests.ran, settings, lambda: about_context(snapshot, settings))
-    yield from _compare(snapshot, settings, digests)
-    yield from _findings(snapshot, settings, digests)
-    for gone in snapshot.gone:
-        yield _gone(gone, snapshot, settings)
-    for key in snapshot.lines:
-        yield from _line(key, snapshot, settings, digests)
+    return _Site(snapshot, settings).groups()
 
 
-def _assets() -> PageGroup:
-    def make() -> Mapping[str, str]:
-        files = {f"assets/{name}": (PACKAGE / "assets" / name).read_text(encoding="utf-8") for name in ASSETS}
-        return {**files, "assets/charts.js": charts_script(), "assets/vega.js": vega_script()}
+class _Site:
+    """The groups of one snapshot."""
 
-    return PageGroup("", (*(f"assets/{name}" for name in ASSETS), "assets/charts.js", "assets/vega.js"), make)
+    def __init__(self, snapshot: Snapshot, settings: ReportSettings) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.digests = _Digests(snapshot)
 
+    def groups(self) -> Iterator[PageGroup]:
+        snapshot, settings, digests = self.snapshot, self.settings, self.digests
+        everything = digest(*digests.series.values(), digests.all_findings, digests.ran)
+        host_inputs = digest(digests.ran, *(reading.model_dump_json() for reading in snapshot.readings))
+        yield self._assets()
+        yield self._page("index", "overview", everything, lambda: overview_context(snapshot, settings))
+        yield self._page(
+            "findings/index",
+            "findings",
+            digests.all_findings,
+            lambda: {"findings": finding_summaries(snapshot, settings)},
+        )
+        dated = digest(digests.all_findings, digests.ran)
+        yield PageGroup(dated, ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)})
+        yield self._drawn("noise", "noise", everything, self._noise)
+        yield self._page(
+            "environment", "environment", host_inputs, lambda: environment_context(snapshot, settings.annotations)
+        )
+        yield self._page("about", "about", digests.ran, lambda: about_context(snapshot, settings))
+        yield from self._compare()
+        yield from map(self._finding, snapshot.findings)
+        yield from map(self._gone, snapshot.gone)
+        for key in snapshot.lines:
+            yield from self._line(key)
 
-def _page(
-    path: str,
-    template: str,
-    inputs: str,
-    settings: ReportSettings,
-    context: Callable[[], dict[str, object]],
-    *,
-    charts: bool = False,
-    crumbs: Crumbs = (),
-) -> PageGroup:
-    return PageGroup(
-        inputs,
-        (path,),
-        lambda: {path: render(template, path, settings, context(), charts=charts, crumbs=crumbs)},
-    )
+    def _page(
+        self,
+        stem: str,
+        template: str,
+        inputs: str,
+        context: Callable[[], dict[str, object]],
+        crumbs: Crumbs = (),
+        *,
+        charts: bool = False,
+    ) -> PageGroup:
+        """A page without files of its own."""
+        path = f"{stem}.html"
+        return PageGroup(
+            inputs,
+            (path,),
+            lambda: {path: render(f"{template}.html", path, self.settings, context(), charts=charts, crumbs=crumbs)},
+        )
 
+    def _drawn(
+        self, stem: str, template: str, inputs: str, make: Callable[[], Drawn], crumbs: Crumbs = ()
+    ) -> PageGroup:
+        """A page with charts, and the CSV and JSON of what it draws."""
+        page, *files = paths = tuple(f"{stem}.{end}" for end in ("html", "csv", "json"))
 
-def _noise(snapshot: Snapshot, settings: ReportSettings, inputs: str) -> PageGroup:
-    def make() -> Mapping[str, str]:
-        table = noise_of(snapshot)
-        page = render("noise.html", "noise.html", settings, noise_context(table), charts=True)
-        return {"noise.html": page, **noise_files(table)}
+        def made() -> Mapping[str, str]:
+            context, *texts = make()
+            text = render(f"{template}.html", page, self.settings, context, charts=True, crumbs=crumbs)
+            return {page: text, **dict(zip(files, texts, strict=True))}
 
-    return PageGroup(inputs, ("noise.html", "noise.csv", "noise.json"), make)
+        return PageGroup(inputs, paths, made)
 
+    def _assets(self) -> PageGroup:
+        def make() -> Mapping[str, str]:
+            files = {f"assets/{name}": (PACKAGE / "assets" / name).read_text(encoding="utf-8") for name in ASSETS}
+            return {**files, "assets/charts.js": charts_script(), "assets/vega.js": vega_script()}
 
-def _compare(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -> Iterator[PageGroup]:
-    places = compare.places(snapshot, settings)
-    listed = [(server, benchmark, addresses.of_compare(server, benchmark)) for server, benchmark in places]
-    yield _page("compare/index.html", "compare_index.html", digest(str(listed)), settings, lambda: {"places": listed})
-    for server, benchmark, page in listed:
-        crumbs = (("Compare", "compare/index.html"), (f"{benchmark} on {server}", ""))
-        stem = page.removesuffix(".html")
+        return PageGroup("", (*(f"assets/{name}" for name in ASSETS), "assets/charts.js", "assets/vega.js"), make)
 
-        def make(
-            server: str = server,
-            benchmark: str = benchmark,
-            page: str = page,
-            stem: str = stem,
-            crumbs: Crumbs = crumbs,
-            lines: Lines = places[server, benchmark],
-        ) -> Mapping[str, str]:
-            compared = compare.compared(lines, settings)
-            context = compare.compare_context(server, benchmark, compared, settings)
-            files = compare.compare_files(server, benchmark, compared)
-            return {
-                page: render("compare.html", page, settings, context, charts=True, crumbs=crumbs),
-                **{f"{stem}.{end}": text for end, text in files.items()},
-            }
+    def _noise(self) -> Drawn:
+        table = noise_of(self.snapshot)
+        return noise_context(table), *noise_files(table)
 
-        lines = places[server, benchmark].values()
-        inputs = digest(*(digests.series[member.key.id] for series in lines for member in series))
-        yield PageGroup(inputs, tuple(f"{stem}.{end}" for end in ("html", "csv", "json")), make)
+    def _compare(self) -> Iterator[PageGroup]:
+        places = compare.places(self.snapshot, self.settings)
+        listed = [(*place, addresses.of_compare(*place)) for place in places]
+        yield self._page("compare/index", "compare_index", digest(str(listed)), lambda: {"places": listed})
+        for (server, benchmark), lines in places.items():
+            inputs = digest(*(self.digests.series[member.key.id] for series in lines.values() for member in series))
+            stem = addresses.of_compare(server, benchmark).removesuffix(".html")
+            crumbs = (("Compare", "compare/index.html"), (f"{benchmark} on {server}", ""))
+            make = partial(compare.compare_page, server, benchmark, lines, self.settings)
+            yield self._drawn(stem, "compare", inputs, make, crumbs)
 
-
-def _findings(snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -> Iterator[PageGroup]:
-    for finding in snapshot.findings:
-        stem = addresses.stem_of_finding(finding.key)
-        crumbs = (("Findings", "findings/index.html"), (f"{finding.dbms} {finding.release} {finding.kind}", ""))
-
-        def make(finding: Finding = finding, stem: str = stem, crumbs: Crumbs = crumbs) -> Mapping[str, str]:
-            context = finding_context(finding, snapshot, settings)
-            page = f"{stem}.html"
-            return {
-                page: render("finding.html", page, settings, context, charts=True, crumbs=crumbs),
-                f"{stem}.json": data.finding_json(finding, settings.metrics),
-                f"{stem}.csv": data.moves_csv(finding, settings.metrics),
-            }
-
-        touched = digest(
+    def _finding(self, finding: Finding) -> PageGroup:
+        metrics, digests = self.settings.metrics, self.digests
+        inputs = digest(
             digests.findings[finding.key],
             *(digests.releases.get((finding.dbms, side), "") for side in (finding.previous, finding.release)),
             *(digests.series[move.key.id] for move in finding.moves if move.key.id in digests.series),
         )
-        yield PageGroup(touched, tuple(f"{stem}.{end}" for end in ("html", "json", "csv")), make)
 
+        def make() -> Drawn:
+            context = finding_context(finding, self.snapshot, self.settings)
+            return context, data.moves_csv(finding, metrics), data.finding_json(finding, metrics)
 
-def _gone(key: str, snapshot: Snapshot, settings: ReportSettings) -> PageGroup:
-    """The page of a finding that the newest detection no longer has: its address was linked from issues."""
-    events, links = snapshot.events.get(key, ()), snapshot.links.get(key, ())
-    inputs = digest(key, *(event.model_dump_json() for event in (*events, *links)))
-    return _page(
-        addresses.of_finding(key),
-        "gone.html",
-        inputs,
-        settings,
-        lambda: {"key": key, "events": events, "links": link_labels(links)},
-        crumbs=(("Findings", "findings/index.html"), (key, "")),
-    )
+        crumbs = (("Findings", "findings/index.html"), (f"{finding.dbms} {finding.release} {finding.kind}", ""))
+        return self._drawn(addresses.stem_of_finding(finding.key), "finding", inputs, make, crumbs)
 
+    def _gone(self, key: str) -> PageGroup:
+        """The page of a finding that the newest detection no longer has: its address was linked from issues."""
+        events, links = self.snapshot.events.get(key, ()), self.snapshot.links.get(key, ())
+        inputs = digest(key, *(event.model_dump_json() for event in (*events, *links)))
+        context: dict[str, object] = {"key": key, "events": events, "links": link_labels(links)}
+        crumbs = (("Findings", "findings/index.html"), (key, ""))
+        return self._page(addresses.stem_of_finding(key), "gone", inputs, lambda: context, crumbs)
 
-def _line(key: LineKey, snapshot: Snapshot, settings: ReportSettings, digests: _Digests) -> Iterator[PageGroup]:
-    series = snapshot.lines[key]
-    marks = marks_of(snapshot.findings_of(key))
-    page = addresses.of_line(key)
-    folder = addresses.folder(key)
-
-    def make_line() -> Mapping[str, str]:
-        context = line_context(key, snapshot, settings)
-        crumbs = (("Overview", "index.html"), (key.title, ""))
-        return {
-            page: render("line.html", page, settings, context, charts=True, crumbs=crumbs),
-            f"{folder}/index.json": data.line_json(key, series, marks),
-            f"{folder}/index.csv": data.line_csv(releases_frame(series, marks)),
-        }
-
-    others = digest(newest_block(snapshot, key), *(str(other) for other in siblings(key, snapshot)))
-    inputs = digest(digests.of_line(snapshot, key, series), others)
-    yield PageGroup(inputs, (page, f"{folder}/index.json", f"{folder}/index.csv"), make_line)
-    if is_insert(key.benchmark):
-        yield _page(
-            addresses.of_insert(key),
-            "insert.html",
-            inputs,
-            settings,
-            lambda: insert_context(key, snapshot, settings, snapshot.details),
-            charts=True,
-            crumbs=(("Overview", "index.html"), (key.title, page), ("Insert Benchmark", "")),
-        )
-    tests: dict[str, list[Series]] = {}
-    for member in series:
-        tests.setdefault(member.key.test, []).append(member)
-    for test, of_test in tests.items():
-        yield _test(key, test, of_test, snapshot, settings, digests)
-
-
-def _test(
-    key: LineKey, test: str, series: list[Series], snapshot: Snapshot, settings: ReportSettings, digests: _Digests
-) -> PageGroup:
-    stem = addresses.stem_of_test(key, test)
-
-    def make() -> Mapping[str, str]:
+    def _line(self, key: LineKey) -> Iterator[PageGroup]:
+        snapshot, settings, series = self.snapshot, self.settings, self.snapshot.lines[key]
         marks = marks_of(snapshot.findings_of(key))
-        crumbs = (("Overview", "index.html"), (key.title, addresses.of_line(key)), (test, ""))
-        page = f"{stem}.html"
-        releases = releases_frame(series, marks)
-        context = test_context(key, test, series, releases, snapshot, settings)
-        return {
-            page: render("test.html", page, settings, context, charts=True, crumbs=crumbs),
-            f"{stem}.json": data.test_json(key, test, series, marks),
-            f"{stem}.csv": data.test_csv(series, releases),
-        }
 
-    return PageGroup(
-        digests.of_line(snapshot, key, series), tuple(f"{stem}.{end}" for end in ("html", "json", "csv")), make
-    )
+        def make() -> Drawn:
+            releases = releases_frame(series, marks)
+            context = line_context(key, snapshot, settings)
+            return context, data.line_csv(releases), data.line_json(key, series, marks)
+
+        others = digest(newest_block(snapshot, key), *(str(other) for other in siblings(key, snapshot)))
+        inputs = digest(self.digests.of_line(snapshot, key, series), others)
+        folder, overview = addresses.folder(key), ("Overview", "index.html")
+        yield self._drawn(f"{folder}/index", "line", inputs, make, (overview, (key.title, "")))
+        above = overview, (key.title, addresses.of_line(key))
+        if is_insert(key.benchmark):
+            yield self._page(
+                f"{folder}/insert",
+                "insert",
+                inputs,
+                lambda: insert_context(key, snapshot, settings, snapshot.details),
+                (*above, ("Insert Benchmark", "")),
+                charts=True,
+            )
+        tests: dict[str, list[Series]] = {}
+        for member in series:
+            tests.setdefault(member.key.test, []).append(member)
+        for test, of_test in tests.items():
+            inputs = self.digests.of_line(snapshot, key, of_test)
+            make_test = partial(self._test, key, test, of_test, marks)
+            yield self._drawn(addresses.stem_of_test(key, test), "test", inputs, make_test, (*above, (test, "")))
+
+    def _test(self, key: LineKey, test: str, series: list[Series], marks: Marks) -> Drawn:
+        releases = releases_frame(series, marks)
+        context = test_context(key, test, series, releases, self.snapshot, self.settings)
+        return context, data.test_csv(series, releases), data.test_json(key, test, series, marks)

@@ -175,8 +175,11 @@ def compare_context(server: str, benchmark: str, page: Compared, settings: Repor
     }
 
 
-def compare_files(server: str, benchmark: str, page: Compared) -> dict[str, str]:
-    """Every number a compare page can show, a row each: `csv` and `json` by the ends of their names."""
+def compare_page(
+    server: str, benchmark: str, lines: Lines, settings: ReportSettings
+) -> tuple[dict[str, Any], str, str]:
+    """What the page shows, and CSV and JSON of every number it can show, a row each."""
+    page = compared(lines, settings)
     rows = [
         [*subject, comparison.view.id, group, test, level]
         for comparison in page.views
@@ -186,4 +189,5 @@ def compare_files(server: str, benchmark: str, page: Compared) -> dict[str, str]
     ]
     whole = {"schema": "pointdrop.compare/1", "server": server, "benchmark": benchmark}
     values = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-    return {"csv": csv_text(COLUMNS, rows), "json": json_line({**whole, "values": values})}
+    context = compare_context(server, benchmark, page, settings)
+    return context, csv_text(COLUMNS, rows), json_line({**whole, "values": values})

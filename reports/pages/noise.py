@@ -95,10 +95,7 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def noise_files(table: DataFrame) -> dict[str, str]:
-    """`noise.csv` and `noise.json`: every series, by the columns' names."""
+def noise_files(table: DataFrame) -> tuple[str, str]:
+    """CSV and JSON of every series, by the columns' names."""
     table = table[list(FILE_COLUMNS)]
-    return {
-        "noise.csv": frame_csv(table),
-        "noise.json": json_line({"schema": "pointdrop.noise/1", "series": records_of(table)}),
-    }
+    return frame_csv(table), json_line({"schema": "pointdrop.noise/1", "series": records_of(table)})
