@@ -131,8 +131,8 @@ def default_base(values: DataFrame) -> str:
 
     The very first release of a line is often measured on few tests only, and would leave most rows without a base.
     """
-    counts = values.count()
-    return str(counts.index[counts >= counts.max() / 2][0])
+    counts = values.notna().to_numpy().sum(axis=0)
+    return str(values.columns[(counts >= counts.max() / 2).argmax()])
 
 
 def group_order(group: str) -> tuple[bool, Natural]:
@@ -169,6 +169,8 @@ def heat_table(
     `base` is a version, by default `default_base`; `order` puts tests in the order of their benchmark where it is
     known (others follow by name); `max_cells` drops the oldest releases of a line too long for one page.
     """
+    import pandas as pd
+
     in_order = test_order(order or {})
     shown = preferred_series(series, view.metrics)
     shown.sort(key=lambda member: in_order((member.group or UNGROUPED, member.key.test)))
@@ -177,13 +179,13 @@ def heat_table(
     if max_cells is not None and len(versions) * len(shown) > max_cells:
         older = len(versions) - max(2, max_cells // len(shown))
     every = level_frame(shown, versions)
-    values = every.iloc[:, older:]
+    values = every.iloc[:, older:] if older else every
     base = base if base in versions[older:] else default_base(values)
     # Neighbours in `majors` differ by years of work, which is no noise.
     sigmas = 0.0 if shown[0].key.line == MAJORS else QUIET_SIGMAS
     rows, places = [], []
-    for row, (member, levels, noise) in enumerate(zip(shown, values.to_numpy(), release_noise(every), strict=True)):
-        measured = [version for version, level in zip(values.columns, levels, strict=True) if not isnan(level)]
+    for row, (member, numbers, noise) in enumerate(zip(shown, values.to_numpy(), release_noise(every), strict=True)):
+        measured = [version for version, level in zip(versions[older:], numbers, strict=True) if not isnan(level)]
         smallest = metrics[member.key.metric].smallest_change_pct
         if measured:
             places.append(row)
@@ -202,11 +204,7 @@ def heat_table(
         for member in shown
         if (own := (marks or {}).get(member.key.id))
     }
-    return HeatTable(
-        view,
-        values.iloc[places].set_axis(index),
-        frame(TEST_COLUMNS, rows).set_axis(index),
-        base,
-        by_test,
-        older,
-    )
+    levels = pd.DataFrame(values.to_numpy()[places], index=index, columns=values.columns)
+    tests = frame(TEST_COLUMNS, rows)
+    tests.index = index
+    return HeatTable(view, levels, tests, base, by_test, older)
