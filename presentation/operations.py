@@ -13,13 +13,14 @@ cpu/o   r/o     o/s     dbms
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from history.metrics import MetricRegistry
 from history.model import Series
 from presentation.number_format import ABSENT, plain, ratio
-from presentation.relative import levels
+from presentation.relative import level_frame, ratios
+from presentation.tables import aligned
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,39 +32,40 @@ COLUMN_WIDTH = 8
 def operations_frame(series: Iterable[Series], versions: Sequence[str], metrics: MetricRegistry) -> DataFrame:
     """Levels of one test, float64: index the releases that have any, columns the headers of its metrics by rank,
     throughput last as the field prints it. Metrics without a header have no column."""
-    import pandas as pd
-
-    by_metric = {one.key.metric: levels(one) for one in series}
+    by_metric = {member.key.metric: member for member in series}
     names = metrics.ranked(name for name in by_metric if metrics[name].column)
     names.sort(key=lambda name: metrics[name].kind == "throughput")
-    columns = {metrics[name].column: by_metric[name] for name in names}
-    return (
-        pd.DataFrame(columns, index=list(versions), columns=list(columns), dtype="float64")
-        .dropna(axis="columns", how="all")
-        .dropna(axis="index", how="all")
-    )
+    return _measured({metrics[name].column: by_metric[name] for name in names}, versions)
 
 
 def tests_frame(series: Iterable[Series], versions: Sequence[str]) -> DataFrame:
     """Levels of one metric, float64: index the releases that have any, a column a test in the order given."""
+    return _measured({member.key.test: member for member in series}, versions)
+
+
+def _measured(columns: Mapping[str, Series], versions: Sequence[str]) -> DataFrame:
+    """Levels of one series a column; releases and series without any are left out."""
+    import numpy as np
     import pandas as pd
 
-    columns = {one.key.test: levels(one) for one in series}
-    table = pd.DataFrame(columns, index=list(versions), columns=list(columns), dtype="float64")
-    return table.dropna(axis="columns", how="all").dropna(axis="index", how="all")
+    numbers = level_frame(list(columns.values()), versions).to_numpy().T
+    measured = ~np.isnan(numbers)
+    rows, places = measured.any(axis=1), measured.any(axis=0)
+    names = [pd.Index(list(every), dtype=object) for every in (versions, columns)]
+    return pd.DataFrame(numbers[rows][:, places], index=names[0][rows], columns=names[1][places])
 
 
 def relative_frame(table: DataFrame, base: str | None = None) -> DataFrame:
     """Every row relative to `base`, by default the first; as the field has it, 0/0 is 1 and x/0 is infinity."""
-    first = table.loc[base] if base is not None else table.iloc[0]
-    return (table / first).mask((table == 0) & (first == 0), 1.0)
+    row = 0 if base is None else table.index.get_loc(base)
+    return ratios(table, table.to_numpy()[row])
 
 
 def cells(table: DataFrame, decimals: int | None = None) -> list[list[str]]:
     """The text of every cell: significant digits, or ratios with so many decimals."""
     return [
         [ABSENT if value != value else plain(value) if decimals is None else ratio(value, decimals) for value in row]
-        for row in table.itertuples(index=False, name=None)
+        for row in table.to_numpy().tolist()
     ]
 
 
@@ -75,9 +77,3 @@ def operations_text(table: DataFrame, name: str, config: str = "", decimals: int
     lines = aligned([[*table.columns, "dbms"], *absolute, *ratios[1:]], COLUMN_WIDTH)
     relative = ["--- relative to first result", *lines[len(labels) + 1 :]] if len(labels) > 1 else []
     return "\n".join(["--- absolute", *lines[: len(labels) + 1], *relative])
-
-
-def aligned(rows: Sequence[Sequence[str]], narrowest: int = 0, gap: int = 1) -> list[str]:
-    """Lines of left-aligned columns, each as wide as its longest cell."""
-    widths = [max(narrowest, *(len(row[at]) + gap for row in rows)) for at in range(len(rows[0]))]
-    return ["".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

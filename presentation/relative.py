@@ -1,22 +1,23 @@
-"""Relative values and their summaries, as the published tables of this field print them.
+"""Levels of releases, and relative values as the published tables of this field print them. Pure.
 
 Relative is value / base. Where the base is 0 the field prints `1` for 0/0 and `inf` for x/0.
 
->>> relative_text(3856, 3966), relative_text(0, 0), relative_text(0.077, 0)
-('0.97', '1', 'inf')
->>> summarize([0.90, 0.97, 0.98]).median
-0.97
+>>> relative(3856, 3966), relative(0, 0), relative(0.077, 0)
+(0.9722642460917801, 1.0, inf)
 """
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from history.metrics import DEFAULT_SMALLEST_PCT as DEFAULT_SMALLEST_PCT
-from history.model import Better, Point, Series
+from history.metrics import DEFAULT_SMALLEST_PCT
+from history.model import Better, Series
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
 
 #: Edges of the colour steps of a heat table, in percent of change; the first edge is the metric's own smallest change.
 COLOUR_EDGES_PCT = (2.5, 5.0, 10.0, 20.0)
@@ -29,16 +30,15 @@ def relative(value: float, base: float) -> float:
     return value / base
 
 
-def relative_text(value: float, base: float, decimals: int = 2) -> str:
-    """`relative` as the field prints it: two decimals, but `1` for 0/0 and `inf` for x/0."""
-    if base == 0:
-        return "1" if value == 0 else "inf"
-    return f"{value / base:.{decimals}f}"
+def ratios(values: pd.DataFrame, bases: np.ndarray[Any, Any]) -> pd.DataFrame:
+    """`relative` of each value to its base: one a column, or of shape (rows, 1) one a row."""
+    import numpy as np
+    import pandas as pd
 
-
-def change_pct(value: float, base: float) -> float:
-    """Change from base to value in percent."""
-    return 100.0 * (relative(value, base) - 1.0)
+    numbers = values.to_numpy()
+    with np.errstate(all="ignore"):
+        quotients = np.where((numbers == 0) & (bases == 0), 1.0, numbers / bases)
+    return pd.DataFrame(quotients, index=values.index, columns=values.columns)
 
 
 def gain(ratio: float, better: Better) -> float:
@@ -52,7 +52,7 @@ def gain(ratio: float, better: Better) -> float:
 
 
 def colour_step(ratio: float, better: Better, smallest_pct: float = DEFAULT_SMALLEST_PCT) -> int:
-    """Colour of a heat cell: 0 is quiet, -1..-5 ever worse, 1..5 ever better.
+    """Colour of a heat cell: 0 is quiet or not measured (NaN), -1..-5 ever worse, 1..5 ever better.
 
     >>> colour_step(0.94, "higher"), colour_step(1.004, "lower", 0.5), colour_step(1.3, "lower")
     (-3, 0, -5)
@@ -67,38 +67,28 @@ def colour_step(ratio: float, better: Better, smallest_pct: float = DEFAULT_SMAL
     return step if size > 0 else -step
 
 
-def level(point: Point) -> float:
-    """A release's value in a series: the median of its blocks, which one bad block does not move."""
-    return statistics.median(point.numbers)
-
-
 def levels(series: Series) -> dict[str, float]:
-    """By version, the median of its blocks."""
-    return {point.version: level(point) for point in series.points if point.values}
+    """By version, the level of each release that has blocks."""
+    return {point.version: point.level for point in series.points if point.values}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The five rows of the field's group table, over the relative values of one group of tests."""
-
-    average: float
-    median: float
-    min: float
-    max: float
-    stddev: float
-    """Sample standard deviation; 0 for a single test."""
-    tests: int
+def versions_of(series: Iterable[Series]) -> list[str]:
+    """Every version that some series has blocks of, in the order of the line."""
+    position = {point.version: point.position for member in series for point in member.points if point.values}
+    return sorted(position, key=lambda version: (position[version], version))
 
 
-def summarize(ratios: Sequence[float]) -> Summary:
-    """Summary of at least one finite relative value; ValueError for none."""
-    if not ratios:
-        raise ValueError("a summary needs at least one value")
-    return Summary(
-        average=statistics.fmean(ratios),
-        median=statistics.median(ratios),
-        min=min(ratios),
-        max=max(ratios),
-        stddev=statistics.stdev(ratios) if len(ratios) > 1 else 0.0,
-        tests=len(ratios),
-    )
+def level_frame(series: Sequence[Series], versions: Sequence[str] | None = None) -> pd.DataFrame:
+    """Levels, float64: a row a series in the order given, a column a release of `versions`, by default all of them in
+    the order of the line; NaN where a release was not measured."""
+    import numpy as np
+    import pandas as pd
+
+    versions = versions_of(series) if versions is None else versions
+    place = {version: column for column, version in enumerate(versions)}
+    table = np.full((len(series), len(versions)), np.nan)
+    for row, member in enumerate(series):
+        for version, level in levels(member).items():
+            if version in place:
+                table[row, place[version]] = level
+    return pd.DataFrame(table, columns=pd.Index(list(versions), dtype=object))

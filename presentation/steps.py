@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from history.model import Series
-from presentation.relative import level
+from presentation.relative import levels
 
 #: Two-sided coverage of the intervals.
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Step:
+class Stretch:
     """Releases `start`..`end` (positions, inclusive) at one level, in the unit of the series."""
 
     start: int
@@ -41,14 +41,14 @@ def t_quantile(degrees: int) -> float:
     return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
 
 
-def steps(series: Series, boundaries: Collection[str]) -> list[Step]:
+def steps(series: Series, boundaries: Collection[str]) -> list[Stretch]:
     """Stretches of `series`, a new one at each version in `boundaries`; positions index the series' own points."""
     points = [point for point in series.points if point.values]
     if not points:
         return []
     starts = [0, *(i for i, point in enumerate(points) if i and point.version in boundaries)]
     ends = [*(start - 1 for start in starts[1:]), len(points) - 1]
-    values = [level(point) for point in points]
+    values = list(levels(series).values())
     logs = min(values) > 0
     scale = [math.log(value) for value in values] if logs else values
     means = [math.fsum(scale[a : b + 1]) / (b - a + 1) for a, b in zip(starts, ends, strict=True)]
@@ -57,12 +57,12 @@ def steps(series: Series, boundaries: Collection[str]) -> list[Step]:
         (x - mean) ** 2 for a, b, mean in zip(starts, ends, means, strict=True) for x in scale[a : b + 1]
     )
     back = math.exp if logs else float
-    found = []
+    stretches = []
     for a, b, mean in zip(starts, ends, means, strict=True):
         low = high = None
         if degrees:
             half = t_quantile(degrees) * math.sqrt(scatter / degrees / (b - a + 1))
             low, high = back(mean - half), back(mean + half)
         blocks = sum(len(point.values) for point in points[a : b + 1])
-        found.append(Step(a, b, back(mean), low, high, b - a + 1, blocks))
-    return found
+        stretches.append(Stretch(a, b, back(mean), low, high, b - a + 1, blocks))
+    return stretches

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from history.model import Move, Row, Series, SeriesKey
 from presentation.number_format import interval, signed
-from presentation.operations import aligned
 from presentation.relative import levels
+from presentation.tables import aligned
 
 BARS = "▁▂▃▄▅▆▇█"
 

@@ -1,6 +1,6 @@
 """Reports: history and findings -> tables, charts, web pages.
 
-`build(store, out, settings)` writes the static site; `reports.tables` has the same tables for terminal and Markdown.
+`build(store, out, settings)` writes the static site; `presentation.line_tables` has its tables for terminal and files.
 """
 
 from reports.settings import ReportSettings, load_settings

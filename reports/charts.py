@@ -279,7 +279,7 @@ def noise() -> Any:
         .encode(
             x=alt.X(
                 "mde:Q",
-                title="smallest change that would be seen, %",
+                title="smallest detectable change, %",
                 scale=alt.Scale(type="symlog", domainMin=0),
                 axis=alt.Axis(values=NOISE_TICKS_PCT),
             ),

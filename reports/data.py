@@ -1,4 +1,4 @@
-"""CSV and JSON of exactly what a page draws. Pure.
+"""CSV and JSON of exactly what a page draws, from the frames that it is drawn from. Pure.
 
 JSON objects carry `schema` (`pointdrop.line/1`, `pointdrop.test/1`, `pointdrop.finding/1`, `pointdrop.compare/1`,
 `pointdrop.noise/1`); numbers are the history's, not rounded.
@@ -6,159 +6,105 @@ JSON objects carry `schema` (`pointdrop.line/1`, `pointdrop.test/1`, `pointdrop.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from history.metrics import MetricRegistry
 from history.model import Finding, Series
 from presentation.addresses import LineKey
 from presentation.findings import finding_record, moves_frame
-from presentation.relative import level, relative
+from presentation.heat import Marks
+from presentation.relative import levels
+from presentation.releases import SERIES_COLUMNS, block_rows
 from presentation.steps import steps
-from reports.heat import Mark
+from presentation.tables import csv_text, frame_csv, json_line, rows_of
 
-SERIES_COLUMNS = (
-    "dbms", "line", "server", "config", "benchmark", "test", "group", "metric", "unit", "better",
-    "version", "released", "median", "relative_to_first", "changepoint", "block", "session", "host", "epoch", "value",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-
-def dump(value: Any) -> str:
-    """JSON as the site writes it: one line; what is not finite (a relative value x/0) is null, since JSON has no word
-    for it."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text + "\n"
+#: What a file has of a finding, after its key and before each of its moves.
+FINDING_COLUMNS = ("kind", "tier", "cause", "previous", "release")
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def table_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """RFC 4180 with a header row."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def table_json(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict[str, object]]:
-    """The same rows as objects."""
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def series_json(series: Sequence[Series], marks: dict[str, dict[str, Mark]]) -> list[dict[str, Any]]:
-    """One object a series."""
-    found = []
-    for one in series:
-        here = marks.get(one.key.id, {})
-        points = [point for point in one.points if point.values]
-        found.append(
+def series_json(series: Series, marks: Marks) -> dict[str, Any]:
+    """One series: its releases with their blocks, the stretches between changepoints, and the changepoints."""
+    changepoints = marks.get(series.key.id, {})
+    points = [point for point in series.points if point.values]
+    by_version = levels(series)
+    return {
+        **series.key.model_dump(),
+        "group": series.group,
+        "unit": series.unit,
+        "better": series.better,
+        "points": [
             {
-                **one.key.model_dump(),
-                "group": one.group,
-                "unit": one.unit,
-                "better": one.better,
-                "points": [
-                    {
-                        "version": point.version,
-                        "released": point.released.isoformat() if point.released else None,
-                        "median": level(point),
-                        "blocks": [
-                            {
-                                "value": block.value,
-                                "block": block.block_id,
-                                "session": block.session_id,
-                                "host": block.host,
-                                "epoch": block.epoch,
-                            }
-                            for block in point.values
-                        ],
-                    }
-                    for point in points
-                ],
-                "steps": [
-                    {
-                        "from": points[step.start].version,
-                        "to": points[step.end].version,
-                        "level": step.level,
-                        "low": step.low,
-                        "high": step.high,
-                        "releases": step.releases,
-                        "blocks": step.blocks,
-                    }
-                    for step in steps(one, here)
-                ],
-                "changepoints": [
-                    {"release": version, "finding": mark.finding, "change_pct": mark.change_pct, "tier": mark.tier}
-                    for version, mark in sorted(here.items())
+                "version": point.version,
+                "released": point.released.isoformat() if point.released else None,
+                "median": by_version[point.version],
+                "blocks": [
+                    {"value": value, "block": block, "session": session, "host": host, "epoch": epoch}
+                    for value, block, session, host, epoch in point.values
                 ],
             }
-        )
-    return found
+            for point in points
+        ],
+        "steps": [
+            {
+                "from": points[stretch.start].version,
+                "to": points[stretch.end].version,
+                "level": stretch.level,
+                "low": stretch.low,
+                "high": stretch.high,
+                "releases": stretch.releases,
+                "blocks": stretch.blocks,
+            }
+            for stretch in steps(series, changepoints)
+        ],
+        "changepoints": [
+            {"release": version, "finding": mark.finding, "change_pct": mark.change_pct, "tier": mark.tier}
+            for version, mark in sorted(changepoints.items())
+        ],
+    }
 
 
-def test_json(key: LineKey, test: str, series: Sequence[Series], marks: dict[str, dict[str, Mark]]) -> str:
-    return dump({"schema": "pointdrop.test/1", **key._asdict(), "test": test, "series": series_json(series, marks)})
+def test_json(key: LineKey, test: str, series: Sequence[Series], marks: Marks) -> str:
+    rows = [series_json(member, marks) for member in series]
+    return json_line({"schema": "pointdrop.test/1", **key._asdict(), "test": test, "series": rows})
 
 
-def series_csv(series: Sequence[Series], marks: dict[str, dict[str, Mark]], *, blocks: bool) -> str:
-    """A row a block, or with `blocks=False` a row a release (the block columns stay empty)."""
-    rows: list[list[object]] = []
-    for one in series:
-        here = marks.get(one.key.id, {})
-        points = [point for point in one.points if point.values]
-        values = [level(point) for point in points]
-        key = one.key
-        who = [key.dbms, key.line, key.server, key.config, key.benchmark, key.test, one.group, key.metric]
-        for point, value in zip(points, values, strict=True):
-            mark = here.get(point.version)
-            head = [*who, one.unit, one.better, point.version, point.released or "", value]
-            head += [relative(value, values[0]), mark.finding if mark else ""]
-            if blocks:
-                rows += [[*head, b.block_id, b.session_id, b.host, b.epoch, b.value] for b in point.values]
-            else:
-                rows.append([*head, "", "", "", "", ""])
-    return table_csv(SERIES_COLUMNS, rows)
+def test_csv(series: Sequence[Series], releases: DataFrame) -> str:
+    """A row a block."""
+    return csv_text(SERIES_COLUMNS, block_rows(series, releases))
 
 
-def line_json(key: LineKey, series: Sequence[Series], marks: dict[str, dict[str, Mark]]) -> str:
+def line_csv(releases: DataFrame) -> str:
+    """A row a release of each series; the columns of a block stay empty."""
+    return frame_csv(releases.reindex(columns=SERIES_COLUMNS))
+
+
+def line_json(key: LineKey, series: Sequence[Series], marks: Marks) -> str:
     """Every series of the line at release level; the test pages' files have the blocks."""
     rows = [
         {
-            "test": one.key.test,
-            "group": one.group,
-            "metric": one.key.metric,
-            "unit": one.unit,
-            "better": one.better,
-            "values": {point.version: level(point) for point in one.points if point.values},
-            "changepoints": {v: mark.finding for v, mark in sorted(marks.get(one.key.id, {}).items())},
+            "test": member.key.test,
+            "group": member.group,
+            "metric": member.key.metric,
+            "unit": member.unit,
+            "better": member.better,
+            "values": levels(member),
+            "changepoints": {version: mark.finding for version, mark in sorted(marks.get(member.key.id, {}).items())},
         }
-        for one in series
+        for member in series
     ]
-    return dump({"schema": "pointdrop.line/1", **key._asdict(), "series": rows})
+    return json_line({"schema": "pointdrop.line/1", **key._asdict(), "series": rows})
 
 
 def finding_json(finding: Finding, metrics: MetricRegistry) -> str:
-    return dump({"schema": "pointdrop.finding/1", **finding_record(finding, metrics)})
+    return json_line({"schema": "pointdrop.finding/1", **finding_record(finding, metrics)})
 
 
 def moves_csv(finding: Finding, metrics: MetricRegistry) -> str:
     """The moves of a finding, a row each, with the finding's own columns before them."""
+    own = [finding.key, *(getattr(finding, name) for name in FINDING_COLUMNS)]
     table = moves_frame(finding, metrics)
-    for at, name in enumerate(("finding", "kind", "tier", "cause", "previous", "release")):
-        table.insert(at, name, finding.key if name == "finding" else getattr(finding, name))
-    text: str = table.to_csv(index=False, lineterminator="\n")
-    return text
+    return csv_text(["finding", *FINDING_COLUMNS, *table.columns], ([*own, *row] for row in rows_of(table)))

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from history.metrics import MetricRegistry
 from history.model import FunctionChange, FunctionCost, Series
 from presentation.addresses import LineKey
-from reports.views import VIEWS, pick
+from presentation.views import preferred_series, throughput_metrics
 
 if TYPE_CHECKING:
     from history.store import Store
@@ -31,8 +32,8 @@ class Details:
         self._samples = lru_cache(maxsize=CACHED_BLOCKS)(store.samples)
 
     def samples(self, block_id: str) -> Samples:
-        found: Samples = self._samples(block_id)
-        return found
+        samples: Samples = self._samples(block_id)
+        return samples
 
     def functions(self, key: LineKey, version: str, test: str) -> tuple[FunctionCost, ...]:
         return self._store.functions(
@@ -42,7 +43,8 @@ class Details:
     def function_changes(self, key: LineKey, test: str, before: str, after: str) -> list[FunctionChange]:
         """Every function of either release; empty when one of them has no counts."""
         old, new = (
-            {one.function: one.insn_per_op for one in self.functions(key, version, test)} for version in (before, after)
+            {cost.function: cost.insn_per_op for cost in self.functions(key, version, test)}
+            for version in (before, after)
         )
         if not old or not new:
             return []
@@ -61,55 +63,54 @@ def fold(values: Sequence[float], name: str) -> tuple[list[float], int]:
         return list(values), 1
     bins = [values[at : at + width] for at in range(0, len(values), width)]
     if name.endswith("_ms"):
-        return [max(one) for one in bins], width
-    return [sum(one) / len(one) for one in bins], width
+        return [max(values) for values in bins], width
+    return [sum(values) / len(values) for values in bins], width
 
 
-def blocks_of(series: Sequence[Series], versions: Sequence[str]) -> dict[str, str]:
+def first_blocks(series: Sequence[Series], versions: Sequence[str], metrics: MetricRegistry) -> dict[str, str]:
     """First counted block of each version, from the throughput series: only timed blocks have samples."""
-    timed = pick(series, VIEWS[0])
     return {
         point.version: point.values[0].block_id
-        for one in timed
-        for point in one.points
+        for member in preferred_series(series, throughput_metrics(metrics))
+        for point in member.points
         if point.version in versions and point.values
     }
 
 
 def seconds(
-    details: Details | None, series: Sequence[Series], test: str, versions: Sequence[str]
+    details: Details | None, series: Sequence[Series], test: str, versions: Sequence[str], metrics: MetricRegistry
 ) -> list[dict[str, Any]]:
-    """Per-second courses of `versions`: one entry a sample name, with a line a version. Empty without samples."""
+    """`versions` second by second: one entry a sample name, with a line a version. Empty without samples."""
     if details is None:
         return []
-    found: dict[str, dict[str, Any]] = {}
-    for version, block in blocks_of(series, versions).items():
+    entries: dict[str, dict[str, Any]] = {}
+    for version, block in first_blocks(series, versions, metrics).items():
         for name, values in details.samples(block).get(test, {}).items():
             if name.endswith(HISTOGRAM) or len(values) < 2:
                 continue
             folded, width = fold(values, name)
-            entry = found.setdefault(name, {"name": name, "lines": []})
+            entry = entries.setdefault(name, {"name": name, "lines": []})
             entry["lines"].append({"v": version, "step": width, "y": [round(value, 4) for value in folded]})
-    for entry in found.values():
+    for entry in entries.values():
         entry["lines"].sort(key=lambda line: versions.index(line["v"]))
-    return list(found.values())
+    return list(entries.values())
 
 
 def latency(
-    details: Details | None, series: Sequence[Series], test: str, versions: Sequence[str]
+    details: Details | None, series: Sequence[Series], test: str, versions: Sequence[str], metrics: MetricRegistry
 ) -> list[dict[str, Any]]:
     """Latency distribution of `versions`: share of operations at most as slow as `ms`. Empty without histograms."""
     if details is None:
         return []
     rows = []
-    blocks = blocks_of(series, versions)
+    blocks = first_blocks(series, versions, metrics)
     for version in versions:
-        here = details.samples(blocks[version]).get(test, {}) if version in blocks else {}
-        if not all(name in here for name in HISTOGRAM):
+        samples = details.samples(blocks[version]).get(test, {}) if version in blocks else {}
+        if not all(name in samples for name in HISTOGRAM):
             continue
-        counts = here["histogram_count"]
+        counts = samples["histogram_count"]
         total, seen = sum(counts), 0.0
-        for ms, count in zip(here["histogram_ms"], counts, strict=False):
+        for ms, count in zip(samples["histogram_ms"], counts, strict=False):
             seen += count
             if total and ms > 0:
                 rows.append({"v": version, "ms": ms, "share": round(100 * seen / total, 4)})

@@ -1,9 +1,4 @@
-"""What can go wrong with a report, as one small tree.
-
-ReportError
-├── NothingToShow    the history holds no such line, release or table
-└── PageTooLarge     a page would pass the size every reader can load
-"""
+"""What can go wrong with a report: ReportError, and of these PageTooLarge, a page larger than every reader can load."""
 
 from __future__ import annotations
 
@@ -14,12 +9,6 @@ class ReportError(Exception):
     """Base: the message says what to do next."""
 
     exit_code: ClassVar[int] = 1
-
-
-class NothingToShow(ReportError):
-    """Nothing of that name is in the history."""
-
-    exit_code = 2
 
 
 class PageTooLarge(ReportError):

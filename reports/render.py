@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from presentation.addresses import up
 from presentation.number_format import count, grouped, interval, percent, probability, signed
-from reports.data import dump
+from presentation.tables import json_line
 from reports.settings import ReportSettings
 
 NAVIGATION = (
@@ -26,7 +26,7 @@ NAVIGATION = (
 
 def script_json(value: Any) -> Markup:
     """JSON inside a script element: no `<`, so that no text can end the element."""
-    text = dump(value).strip()
+    text = json_line(value).strip()
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 

@@ -1,8 +1,8 @@
 """The driver: a history becomes a folder of pages.
 
-The same history gives the same bytes, whenever and wherever it is built. A second build renders only units whose
-inputs changed: `.pointdrop-site.json` in the folder keeps the digest of each unit's inputs, and files of an earlier
-build that no unit makes any more are removed (other files in the folder are left alone).
+The same history gives the same bytes, whenever and wherever it is built. A second build renders only page groups
+whose inputs changed: `.pointdrop-site.json` in the folder keeps the digest of each group's inputs, and files of an
+earlier build that no group makes any more are removed (other files in the folder are left alone).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from history.files import write_atomically
 from reports.errors import PageTooLarge
+from reports.page_groups import code_digest, page_groups
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
 from reports.snapshot import Snapshot, read
-from reports.units import code_digest, units
 
 if TYPE_CHECKING:
     from history.store import Store
@@ -78,17 +78,17 @@ def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings, *, dry_r
     code = code_digest(settings)
     before = _manifest(out, code)
     files: dict[str, str] = {}
-    for unit in units(snapshot, settings):
-        files.update(dict.fromkeys(unit.paths, unit.inputs))
-        if all(before.get(path) == unit.inputs and (out / path).is_file() for path in unit.paths):
-            report.unchanged += len(unit.paths)
+    for group in page_groups(snapshot, settings):
+        files.update(dict.fromkeys(group.paths, group.inputs))
+        if all(before.get(path) == group.inputs and (out / path).is_file() for path in group.paths):
+            report.unchanged += len(group.paths)
         elif dry_run:
-            report.written += len(unit.paths)
+            report.written += len(group.paths)
         else:
             if not report.written:
                 # A build that ends before its own manifest is written must not leave its pages to an older one.
                 _write(out / MANIFEST, json.dumps({"code": "", "files": _listed(out)}), MANIFEST)
-            for path, text in unit.make().items():
+            for path, text in group.make().items():
                 report.written += _write(out / path, text, path)
     gone = sorted(set(_listed(out)) - set(files))
     if dry_run:
@@ -110,10 +110,10 @@ def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings, *, dry_r
 def _listed(out: Path) -> dict[str, str]:
     """Files of the last build, by path; a damaged manifest lists none, and everything is made again."""
     try:
-        found: dict[str, str] = json.loads((out / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files: dict[str, str] = json.loads((out / MANIFEST).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return found
+    return files
 
 
 def _manifest(out: Path, code: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,9 @@ from pointdrop import paths
 from pointdrop.cli import options
 from pointdrop.cli.options import Format, names_in
 from pointdrop.cli.rows import emit
+
+#: Lines that an error names.
+MOST_NAMED = 8
 
 
 class Table(StrEnum):
@@ -92,7 +96,7 @@ def table(
     benchmark: options.Benchmark = None,
     test: options.Test = None,
     metric: Annotated[
-        str, typer.Option(help="View: throughput, insn, cpu-us, cpu, cpupq; empty takes the fullest.")
+        str, typer.Option(help="A view (throughput, instructions-op, ...) or a metric; empty takes the fullest view.")
     ] = "",
     base: Annotated[str, typer.Option(help="Release or config the others are relative to.")] = "",
     releases: Annotated[
@@ -113,18 +117,35 @@ def table(
     JSON is an array of objects with `title`, `columns` and `rows`.
     """
     import reports
+    from history.errors import UnknownSeries
     from history.store import Store
-    from reports.tables import Selection, tables, written
+    from presentation.line_tables import Selection, line_tables
+    from presentation.tables import tables_text
+    from reports.snapshot import grouped_by_line
 
-    wanted = Selection(dbms, line, server, config, benchmark, test, metric, base, tuple(names_in(releases)))
+    settings = reports.load_settings(paths.configs_dir())
+    selection = Selection(settings.metrics, settings.order, metric, base, tuple(names_in(releases)))
     with Store.open(paths.history_url(history)) as store:
-        shown = tables(store, name.value, wanted, reports.load_settings(paths.configs_dir()))
-    text = written(shown, format.value, colour=out is None and sys.stdout.isatty())
+        series = store.series(dbms=dbms, line=line, server=server, config=config, benchmark=benchmark, test=test)
+        tables = line_tables(name.value, grouped_by_line(series), selection)
+        if not tables:
+            measured = lines_text(store.lines())
+            raise UnknownSeries(f"the history has no {name.value} table for this selection. It holds: {measured}")
+    text = tables_text(tables, format.value, colour=out is None and sys.stdout.isatty())
     if out is None:
         sys.stdout.write(text)
     else:
         emit(text, out)
         print(out)
+
+
+def lines_text(lines: Sequence[tuple[str, ...]]) -> str:
+    """What could be asked for, as much of it as one can read."""
+    names = sorted({" ".join(line) for line in lines})
+    if not names:
+        return "nothing; run pointdrop nightly"
+    more = f" and {len(names) - MOST_NAMED} more: pointdrop history query lines" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 group = typer.Typer(no_args_is_help=True)

@@ -42,7 +42,7 @@ class HostReadings(NamedTuple):
 def host_readings(readings: Sequence[CanaryReading]) -> list[HostReadings]:
     """Hosts by name; none for a history that has no readings."""
     by_host: dict[str, list[CanaryReading]] = defaultdict(list)
-    for reading in sorted(readings, key=lambda one: one.at):
+    for reading in sorted(readings, key=lambda reading: reading.at):
         by_host[reading.host].append(reading)
     return [_host(host, by_host[host]) for host in sorted(by_host)]
 
@@ -54,7 +54,8 @@ def _host(host: str, readings: list[CanaryReading]) -> HostReadings:
         host=host,
         quarantine=newest.at if newest.quarantine else None,
         parts=tuple(
-            Part(title, spark([getattr(one, name) for one in drawn]), STEP * len(drawn)) for title, name in PARTS
+            Part(title, spark([getattr(reading, name) for reading in drawn]), STEP * len(drawn))
+            for title, name in PARTS
         ),
         readings=tuple(reversed(readings[-MAX_READINGS:])),
         more=max(0, len(readings) - MAX_READINGS),

@@ -24,19 +24,19 @@ def changes(before: dict[str, str], after: dict[str, str]) -> list[tuple[str, st
 
 def epochs(sessions: list[Session]) -> list[dict[str, Any]]:
     """Per host from old to new: the stretches in which its fingerprint did not change, with what changed at each."""
-    found: list[dict[str, Any]] = []
+    epochs: list[dict[str, Any]] = []
     by_host: dict[str, list[Session]] = {}
-    for session in sorted(sessions, key=lambda one: (one.started, one.id)):
+    for session in sorted(sessions, key=lambda session: (session.started, session.id)):
         by_host.setdefault(session.host, []).append(session)
     for host in sorted(by_host):
-        here: list[dict[str, Any]] = []
+        of_host: list[dict[str, Any]] = []
         for session in by_host[host]:
-            if here and here[-1]["digest"] == session.fingerprint.digest:
-                here[-1]["sessions"] += 1
-                here[-1]["last"] = session.started
+            if of_host and of_host[-1]["digest"] == session.fingerprint.digest:
+                of_host[-1]["sessions"] += 1
+                of_host[-1]["last"] = session.started
                 continue
-            before = here[-1]["facts"] if here else {}
-            here.append(
+            before = of_host[-1]["facts"] if of_host else {}
+            of_host.append(
                 {
                     "host": host,
                     "digest": session.fingerprint.digest,
@@ -44,21 +44,21 @@ def epochs(sessions: list[Session]) -> list[dict[str, Any]]:
                     "first": session.started,
                     "last": session.started,
                     "sessions": 1,
-                    "changes": changes(before, session.fingerprint.facts) if here else [],
+                    "changes": changes(before, session.fingerprint.facts) if of_host else [],
                 }
             )
-        found += here
-    return found
+        epochs += of_host
+    return epochs
 
 
 def environment_context(snapshot: Snapshot, annotations: tuple[Annotation, ...]) -> dict[str, Any]:
     """Everything `environment.html` shows."""
     stretches = epochs(snapshot.sessions)
-    hosts = {one["host"]: one for one in stretches}
+    hosts = {epoch["host"]: epoch for epoch in stretches}
     return {
         "hosts": [hosts[name] for name in sorted(hosts)],
-        "epochs": [one for one in reversed(stretches) if one["changes"]],
+        "epochs": [epoch for epoch in reversed(stretches) if epoch["changes"]],
         "canaries": host_readings(snapshot.readings),
         "sessions": session_rows(snapshot, MAX_SESSIONS),
-        "remarks": [one for one in annotations if one.host],
+        "remarks": [annotation for annotation in annotations if annotation.host],
     }

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
-from history.model import MAJORS, Better, Point, Series, Session
+from history.model import Better, Point, Series, Session
 from presentation import addresses
 from presentation.addresses import LineKey
+from presentation.heat import HeatGroup, HeatTable, heat_table, marks_of
+from presentation.insert import is_insert
+from presentation.number_format import ratio as ratio_text
 from presentation.number_format import short
 from presentation.relative import colour_step
+from presentation.views import offered_views, views
 from reports.annotations import Annotation, place, place_on_host
-from reports.heat import Group, HeatTable, Row, heat_table, marks_of, overall
-from reports.insert import is_insert
-from reports.noise import release_noise
 from reports.pages.finding_summary import FindingSummary, finding_summary
 from reports.settings import MAX_HEAT_CELLS, ReportSettings
 from reports.snapshot import Snapshot
 from reports.spark import spark
-from reports.views import offered
 
-ABSENT = "–"
 #: Links to the same line on other servers or with other configs.
 MAX_SIBLINGS = 12
 #: Labels that fit beside each other over a chart; closer ones stand one line lower.
@@ -31,22 +29,16 @@ LABELS_ACROSS = 14
 #: Releases past which a table is set tighter.
 MANY_COLUMNS = 16
 MAX_LABEL_ROWS = 3
-#: Standard deviations of a series within which a heat cell stays uncoloured.
-QUIET_SIGMAS = 2.0
-#: Where ratios may be infinite (x/0), a chart has no place for them.
-_CHARTABLE = math.isfinite
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell as the template prints it."""
 
     text: str
     css: str
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One release in the head of a table."""
 
     version: str
@@ -54,35 +46,22 @@ class Column:
     marks: tuple[FindingSummary, ...]
 
 
-def cell(ratio: float | None, better: Better, decimals: int, smallest: float, extra: str = "") -> Cell:
-    """`0.94` with its colour class: `w1`..`w5` worse, `b1`..`b5` better."""
-    if ratio is None:
-        return Cell(ABSENT, "na")
-    if not math.isfinite(ratio):
-        return Cell("inf", f"w5{extra}" if better == "lower" else f"b5{extra}")
-    step = colour_step(ratio, better, smallest)
-    shade = f"w{-step}" if step < 0 else f"b{step}" if step else ""
-    return Cell(f"{ratio:.{decimals}f}", f"{shade}{extra}".strip())
-
-
-def row_cells(row: Row, decimals: int) -> list[Cell]:
-    return [
-        cell(ratio, row.better, decimals, row.quiet_pct, " cp" if position in row.marks else "")
-        for position, ratio in enumerate(row.ratios())
-    ]
-
-
-def group_cells(group: Group, decimals: int) -> list[Cell]:
-    return [cell(ratio, group.better, decimals, group.quiet_pct) for ratio in group.medians]
+def cell(ratio: float, better: Better, decimals: int, quiet_pct: float, extra: str = "") -> Cell:
+    """`0.94` with its colour class: `w1`..`w5` worse, `b1`..`b5` better; `na` for NaN."""
+    if math.isnan(ratio):
+        return Cell(ratio_text(ratio), "na")
+    colour = colour_step(ratio, better, quiet_pct)
+    shade = f"w{-colour}" if colour < 0 else f"b{colour}" if colour else ""
+    return Cell(ratio_text(ratio, decimals), f"{shade}{extra}".strip())
 
 
 def columns(table: HeatTable, series: Sequence[Series], summaries: Sequence[FindingSummary]) -> list[Column]:
-    dates = {point.version: point.released for one in series for point in one.points if point.released}
+    dates = {point.version: point.released for member in series for point in member.points if point.released}
     return [
         Column(
             version,
             dates[version].strftime("%Y-%m") if version in dates else "",
-            tuple(one for one in summaries if one.finding.release == version),
+            tuple(summary for summary in summaries if summary.finding.release == version),
         )
         for version in table.versions
     ]
@@ -96,15 +75,17 @@ def notes(
     measured: Sequence[tuple[str, date]] = (),
 ) -> list[dict[str, Any]]:
     """Annotations of one chart: where, what, and the address of more; `measured` is (host, day) of each version."""
-    found: list[dict[str, Any]] = []
-    for one in annotations:
-        if one.test and one.test != test:
+    notes: list[dict[str, Any]] = []
+    for annotation in annotations:
+        if annotation.test and annotation.test != test:
             continue
-        position = place_on_host(one, measured) if one.host else place(one, key.dbms, key.line, versions)
+        position = (
+            place_on_host(annotation, measured) if annotation.host else place(annotation, key.dbms, key.line, versions)
+        )
         if position is not None:
-            found.append({"p": position, "text": one.text, "url": one.url})
-    found.sort(key=lambda note: (note["p"], note["text"]))
-    return [{**note, "label": chr(ord("a") + i % 26)} for i, note in enumerate(found)]
+            notes.append({"p": position, "text": annotation.text, "url": annotation.url})
+    notes.sort(key=lambda note: (note["p"], note["text"]))
+    return [{**note, "label": chr(ord("a") + i % 26)} for i, note in enumerate(notes)]
 
 
 def measured_on(points: Sequence[Point], sessions: Mapping[str, Session]) -> list[tuple[str, date]]:
@@ -127,58 +108,88 @@ def stacked(marks: list[dict[str, Any]], releases: int) -> list[dict[str, Any]]:
 
 def chart_data(table: HeatTable, summaries: Sequence[FindingSummary], remarks: list[dict[str, Any]]) -> dict[str, Any]:
     """What the chart of group medians draws: one row a (group, release), the findings, the annotations."""
-    whole = overall(table)
-    groups = list(table.groups) if len(table.groups) > 1 else []
-    if whole:
-        groups.append(Group(f"all {len(table.rows)} tests", whole.better, whole.rows, whole.medians))
-    medians = [
-        {"g": one.name, "p": position, "v": table.versions[position], "r": short(ratio)}
-        for one in groups
-        for position, ratio in enumerate(one.medians)
-        if ratio is not None and _CHARTABLE(ratio)
-    ]
-    marks = [
-        {
-            "p": table.versions.index(one.finding.release) - 0.5,
-            "label": f"{one.shape} {one.finding.release}",
-            "kind": one.css,
-        }
-        for one in summaries
-        if one.finding.release in table.versions
-    ]
+    lines = {group.name: group.medians for group in table.groups} if len(table.groups) > 1 else {}
+    lines[f"all {len(table.tests)} tests"] = table.overall.medians
     return {
-        "names": list(table.versions),
-        "medians": medians,
-        "marks": stacked(marks, len(table.versions)),
+        "names": table.versions,
+        "medians": [
+            {"g": group, "p": position, "v": table.versions[position], "r": short(ratio)}
+            for group, medians in lines.items()
+            for position, ratio in enumerate(medians)
+            if math.isfinite(ratio)
+        ],
+        "marks": stacked(
+            [
+                {
+                    "p": table.versions.index(summary.finding.release) - 0.5,
+                    "label": f"{summary.shape} {summary.finding.release}",
+                    "kind": summary.css,
+                }
+                for summary in summaries
+                if summary.finding.release in table.versions
+            ],
+            len(table.versions),
+        ),
         "notes": remarks,
     }
 
 
 def script_data(table: HeatTable) -> dict[str, Any]:
     """What the page's script needs to recompute the table against another base: absolute values by row."""
-    whole = overall(table)
+    position = {version: at for at, version in enumerate(table.versions)}
     return {
         "id": table.view.id,
         "decimals": table.view.decimals,
-        "base": table.base,
-        "quiet": whole.quiet_pct if whole else 0.0,
-        "versions": list(table.versions),
+        "base": position[table.base],
+        "quiet": table.overall.quiet_pct,
+        "versions": table.versions,
         "groups": [
             {
                 "better": group.better,
                 "quiet": group.quiet_pct,
                 "rows": [
                     {
-                        "better": row.better,
-                        "quiet": row.quiet_pct,
-                        "base": row.base,
-                        "values": [short(value) for value in row.values],
+                        "better": row["better"],
+                        "quiet": row["quiet_pct"],
+                        "base": position[row["base"]],
+                        "values": [short(value) for value in row["values"]],
                     }
                     for row in group.rows
                 ],
             }
             for group in table.groups
         ],
+    }
+
+
+def group_cells(group: HeatGroup, decimals: int) -> list[Cell]:
+    return [cell(ratio, group.better, decimals, group.quiet_pct) for ratio in group.medians]
+
+
+def group_context(key: LineKey, table: HeatTable, group: HeatGroup) -> dict[str, Any]:
+    """A group of the table with its tests."""
+    decimals = table.view.decimals
+    rows = []
+    for row in group.rows:
+        marks = table.marks.get(row["test"], {})
+        rows.append(
+            {
+                "test": row["test"],
+                "href": addresses.of_test(key, row["test"]).rsplit("/", 1)[1],
+                "own_base": row["base"] != table.base,
+                "regressed": any(mark.direction == "regression" for mark in marks.values()),
+                "cells": [
+                    cell(ratio, row["better"], decimals, row["quiet_pct"], " cp" if version in marks else "")
+                    for version, ratio in zip(table.versions, row["ratios"], strict=True)
+                ],
+                "spark": spark(row["ratios"]),
+            }
+        )
+    return {
+        "name": group.name,
+        "cells": group_cells(group, decimals),
+        "spark": spark(group.medians),
+        "rows": rows,
     }
 
 
@@ -190,39 +201,17 @@ def view_context(
     settings: ReportSettings,
     sessions: Mapping[str, Session],
 ) -> dict[str, Any]:
-    whole = overall(table)
-    decimals = table.view.decimals
-    whole_line = (one.points for one in series if tuple(point.version for point in one.points) == table.versions)
+    whole_line = (member.points for member in series if [point.version for point in member.points] == table.versions)
     measured = measured_on(next(whole_line, ()), sessions)
     remarks = notes(settings.annotations, key, table.versions, measured=measured)
     return {
         "view": table.view,
         "table": table,
-        "base": table.versions[table.base] if table.versions else "",
+        "base": table.base,
         "columns": columns(table, series, summaries),
-        "overall": group_cells(whole, decimals) if whole else [],
-        "overall_spark": spark(whole.medians) if whole else "",
-        "groups": [
-            {
-                "name": group.name,
-                "count": len(group.rows),
-                "cells": group_cells(group, decimals),
-                "spark": spark(group.medians),
-                "rows": [
-                    {
-                        "test": row.test,
-                        "href": addresses.of_test(key, row.test).rsplit("/", 1)[1],
-                        "metric": row.metric,
-                        "own_base": row.base != table.base,
-                        "regressed": any(mark.direction == "regression" for mark in row.marks.values()),
-                        "cells": row_cells(row, decimals),
-                        "spark": spark(row.ratios()),
-                    }
-                    for row in group.rows
-                ],
-            }
-            for group in table.groups
-        ],
+        "overall": group_cells(table.overall, table.view.decimals),
+        "overall_spark": spark(table.overall.medians),
+        "groups": [group_context(key, table, group) for group in table.groups],
         "chart": chart_data(table, summaries, remarks),
         "script": script_data(table),
         "notes": remarks,
@@ -233,31 +222,32 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
     """Everything `line.html` shows."""
     series = snapshot.lines[key]
     findings = snapshot.findings_of(key)
-    here = [(one, [move for move in one.moves if LineKey.of(move.key) == key]) for one in findings]
     summaries = [
         finding_summary(
-            one.model_copy(update={"moves": tuple(moves)}),
+            finding.model_copy(update={"moves": tuple(move for move in finding.moves if LineKey.of(move.key) == key)}),
             settings.metrics,
-            snapshot.events_of(one),
-            snapshot.links_of(one),
+            snapshot.events_of(finding),
+            snapshot.links_of(finding),
         )
-        for one, moves in here
+        for finding in findings
     ]
     marks = marks_of(findings)
-    views = offered(series)
-    budget = MAX_HEAT_CELLS // max(1, len(views))
-    tables = [heat_table(series, view, marks=marks, order=settings.order, max_cells=budget) for view in views]
+    offered = offered_views(series, views(settings.metrics))
+    budget = MAX_HEAT_CELLS // max(1, len(offered))
+    tables = [
+        heat_table(series, view, settings.metrics, marks=marks, order=settings.order, max_cells=budget)
+        for view in offered
+    ]
     sessions = {session.id: session for session in snapshot.sessions}
-    by_release = sorted(summaries, key=lambda one: _position(tables, one.finding.release), reverse=True)
     return {
         "key": key,
-        "findings": by_release,
+        "findings": sorted(summaries, key=lambda summary: _position(tables, summary.finding.release), reverse=True),
         "views": [
-            view_context(key, series, table, _on(summaries, findings, table), settings, sessions) for table in tables
+            view_context(key, series, table, _marked_on(table, summaries), settings, sessions) for table in tables
         ],
-        "tests": len({one.key.test for one in series}),
+        "tests": len({member.key.test for member in series}),
         "others": others(key, series, tables),
-        "releases": len({point.version for one in series for point in one.points}),
+        "releases": len({point.version for member in series for point in member.points}),
         "newest": newest_block(snapshot, key),
         "many": MANY_COLUMNS,
         "insert": is_insert(key.benchmark),
@@ -267,8 +257,8 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
 
 def others(key: LineKey, series: Sequence[Series], tables: Sequence[HeatTable]) -> list[tuple[str, str]]:
     """(test, address in the line's folder) of tests with none of the metrics that a view shows."""
-    shown = {row.test for table in tables for row in table.rows}
-    names = dict.fromkeys(one.key.test for one in series if one.key.test not in shown)
+    shown = {test for table in tables for _, test in table.tests.index}
+    names = dict.fromkeys(member.key.test for member in series if member.key.test not in shown)
     return [(name, addresses.of_test(key, name).rsplit("/", 1)[1]) for name in names]
 
 
@@ -277,37 +267,27 @@ def siblings(key: LineKey, snapshot: Snapshot) -> list[tuple[str, str]]:
     return [
         (other.where, addresses.of_line(other))
         for other, series in snapshot.lines.items()
-        if other[:2] == key[:2] and other != key and any(len(one.points) > 1 for one in series)
+        if other[:2] == key[:2] and other != key and any(len(member.points) > 1 for member in series)
     ][:MAX_SIBLINGS]
 
 
-def _on(summaries: Sequence[FindingSummary], findings: Sequence[Any], table: HeatTable) -> list[FindingSummary]:
+def _marked_on(table: HeatTable, summaries: Sequence[FindingSummary]) -> list[FindingSummary]:
     """Findings that move a series of this table: a QPS finding is not marked on the instructions view."""
-    shown = {mark.finding for row in table.rows for mark in row.marks.values()}
-    return [one for one in summaries if one.finding.key in shown]
+    shown = {mark.finding for marks in table.marks.values() for mark in marks.values()}
+    return [summary for summary in summaries if summary.finding.key in shown]
 
 
 def _position(tables: Sequence[HeatTable], version: str) -> int:
     return max((table.versions.index(version) for table in tables if version in table.versions), default=-1)
 
 
-def quiet_pct(series: Series, settings: ReportSettings) -> float:
-    """What a cell of this series must pass to get a colour: the metric's smallest change, and twice its noise.
-
-    Neighbours in `majors` differ by years of work, which is no noise.
-    """
-    if series.key.line == MAJORS:
-        return settings.metrics[series.key.metric].smallest_change_pct
-    return max(settings.metrics[series.key.metric].smallest_change_pct, QUIET_SIGMAS * (release_noise(series) or 0.0))
-
-
 def newest_block(snapshot: Snapshot, key: LineKey) -> str:
     """When the newest block of this line's DBMS, server, config and benchmark ended, or empty."""
     times = [
-        one.ended
-        for one in snapshot.ran
-        if one.ended
-        and (one.run.release.dbms, one.session.server, one.run.config, one.run.benchmark)
+        ran.ended
+        for ran in snapshot.ran
+        if ran.ended
+        and (ran.run.release.dbms, ran.session.server, ran.run.config, ran.run.benchmark)
         == (key.dbms, key.server, key.config, key.benchmark)
     ]
     return max(times).isoformat(timespec="minutes") if times else ""

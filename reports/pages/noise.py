@@ -1,138 +1,101 @@
 """The A/A panel: noise floor, smallest detectable change and last A/A of every series. Pure.
 
 A page that listed 5,000 series would be too large: the table here has the median and the ends of each (line page,
-metric), the noisiest series by name, and the files beside it have all.
+metric), the least sensitive series by name, and the files beside it have all.
 """
 
 from __future__ import annotations
 
-import statistics
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from history.model import MAJORS, Move, Series
+from history.model import MAJORS
 from presentation import addresses
 from presentation.addresses import LineKey
+from presentation.noise import FILE_COLUMNS, noise_frame
+from presentation.tables import frame_csv, json_line, records_of
 from reports.charts import height_of
-from reports.data import dump, table_csv, table_json
-from reports.noise import AA, Noise, last_aa, noise
 from reports.snapshot import Snapshot
 
-#: Series listed by name on the page: those that can show least.
-NOISIEST = 40
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: Series listed by name on the page: those with the largest smallest detectable change.
+LEAST_SENSITIVE = 40
+#: The columns that make a row of the table by line and metric.
+PLACE = [*LineKey._fields, "metric"]
+RELEASE, BLOCK, AA = "noise_between_releases_pct", "noise_of_a_block_pct", "aa_change_pct"
 #: Ticks in the chart; more would only blacken it.
 MAX_TICKS = 2000
-COLUMNS = ("series", "group", "releases", "blocks", "noise_between_releases_pct", "noise_of_a_block_pct",
-           "smallest_detectable_pct", "detector_noise_pct", "detector_mde_pct", "aa_earlier", "aa_later",
-           "aa_change_pct")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SeriesNoise:
-    """One series' row."""
-
-    series: Series
-    noise: Noise
-    aa: AA | None
-    move: Move | None
-    """The detector's own figures, which are shrunk toward the metric's prior, where a finding quotes them."""
-
-    @property
-    def mde(self) -> float | None:
-        return self.move.mde_pct if self.move else self.noise.mde_pct
-
-
-def all_noise(snapshot: Snapshot) -> list[SeriesNoise]:
-    """Every series of a real line, in the order of lines, tests and metrics: steps between majors are no noise."""
+def noise_of(snapshot: Snapshot) -> DataFrame:
+    """NOISE_COLUMNS of every series of a real line: steps between majors are no noise."""
     moves = {move.key.id: move for finding in snapshot.findings for move in finding.moves}
-    order = [session.id for session in reversed(snapshot.sessions)]
-    return [
-        SeriesNoise(one, noise(one), last_aa(one.control, order), moves.get(one.key.id))
-        for key, series in snapshot.lines.items()
-        if key.line != MAJORS
-        for one in series
-    ]
+    sessions = [session.id for session in reversed(snapshot.sessions)]
+    lines = [series for key, series in snapshot.lines.items() if key.line != MAJORS]
+    return noise_frame(lines, moves, sessions)
 
 
-def _pct(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def noise_context(snapshot: Snapshot) -> dict[str, Any]:
+def noise_context(table: DataFrame) -> dict[str, Any]:
     """Everything `noise.html` shows."""
-    rows = all_noise(snapshot)
-    known = [row for row in rows if row.mde is not None]
-    by_place: dict[tuple[LineKey, str], list[SeriesNoise]] = {}
-    for row in known:
-        by_place.setdefault((LineKey.of(row.series.key), row.series.key.metric), []).append(row)
-    worst = sorted(known, key=lambda row: (-(row.mde or 0), row.series.key.id))[:NOISIEST]
+    mde = table["detector_mde_pct"].fillna(table["smallest_detectable_pct"])
+    known = table.assign(mde=mde)[mde.notna()]
     stride = max(1, len(known) // MAX_TICKS)
+    ticks = known.sort_values(["metric", "mde"], kind="stable")[::stride]
+    least = known.sort_values(["mde", "series"], ascending=[False, True])[:LEAST_SENSITIVE]
     return {
-        "series": len(rows),
         "known": len(known),
-        "unknown": len(rows) - len(known),
+        "unknown": len(table) - len(known),
         "drawing": {
-            "height": height_of("noise", len({row.series.key.metric for row in known})),
+            "height": height_of("noise", known["metric"].nunique()),
             "noise": [
-                {
-                    "metric": row.series.key.metric,
-                    "name": row.series.key.id,
-                    "mde": row.mde,
-                    "noise": row.noise.release_pct,
-                }
-                for row in sorted(known, key=lambda row: (row.series.key.metric, row.mde or 0))[::stride]
+                {"metric": row["metric"], "name": row["series"], "mde": row["mde"], "noise": row[RELEASE]}
+                for row in records_of(ticks)
             ],
         },
-        "places": [_place(key, metric, here) for (key, metric), here in sorted(by_place.items())],
-        "worst": [_named(row) for row in worst],
-        "control": [_named(row) for row in known if row.aa][:NOISIEST],
+        "places": [_place(*map(str, place), rows=rows) for place, rows in known.groupby(PLACE)],
+        "least_sensitive": [_named(row) for row in records_of(least)],
+        "control": [_named(row) for row in records_of(known[known[AA].notna()][:LEAST_SENSITIVE])],
     }
 
 
-def _place(key: LineKey, metric: str, rows: list[SeriesNoise]) -> dict[str, Any]:
-    seen = sorted(row.mde for row in rows if row.mde is not None)
-    released = [row.noise.release_pct for row in rows if row.noise.release_pct is not None]
-    blocks = [row.noise.block_pct for row in rows if row.noise.block_pct is not None]
-    aa = [abs(row.aa.change_pct) for row in rows if row.aa]
+def _pct(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{value:.2f}"
+
+
+def _place(*place: str, rows: DataFrame) -> dict[str, Any]:
+    """Medians over the series of a line in one metric."""
+    *line, metric = place
+    key = LineKey(*line)
     return {
-        "label": f"{key.title}",
+        "label": key.title,
         "where": key.where,
         "href": addresses.of_line(key),
         "metric": metric,
         "series": len(rows),
-        "noise": _pct(statistics.median(released) if released else None),
-        "block": _pct(statistics.median(blocks) if blocks else None),
-        "mde": _pct(statistics.median(seen)),
-        "worst": _pct(seen[-1]),
-        "aa": _pct(statistics.median(aa) if aa else None),
+        "noise": _pct(rows[RELEASE].median()),
+        "block": _pct(rows[BLOCK].median()),
+        "mde": _pct(rows["mde"].median()),
+        "worst": _pct(rows["mde"].max()),
+        "aa": _pct(rows[AA].abs().median()),
     }
 
 
-def _named(row: SeriesNoise) -> dict[str, Any]:
-    key = row.series.key
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    key = LineKey(*(row[name] for name in LineKey._fields))
     return {
-        "test": key.test,
-        "metric": key.metric,
-        "where": f"{key.dbms} {key.line} · {key.server} · {key.config}",
-        "href": addresses.of_test(LineKey.of(key), key.test),
-        "noise": _pct(row.noise.release_pct),
-        "block": _pct(row.noise.block_pct),
-        "mde": _pct(row.mde),
-        "aa": "–" if row.aa is None else f"{row.aa.change_pct:+.2f}".replace("-", "−"),
+        "test": row["test"],
+        "metric": row["metric"],
+        "where": f"{key.title} · {key.server} · {key.config}",
+        "href": addresses.of_test(key, row["test"]),
+        "noise": _pct(row[RELEASE]),
+        "block": _pct(row[BLOCK]),
+        "mde": _pct(row["mde"]),
+        "aa": "–" if row[AA] is None else f"{row[AA]:+.2f}".replace("-", "−"),
     }
 
 
-def noise_files(snapshot: Snapshot) -> dict[str, str]:
-    """`noise.csv` and `noise.json`: every series, by the columns' names."""
-    rows: list[list[object]] = []
-    for row in all_noise(snapshot):
-        one, aa, move = row.series, row.aa, row.move
-        blocks = sum(len(point.values) for point in one.points)
-        figures = [row.noise.release_pct, row.noise.block_pct, row.noise.mde_pct]
-        figures += [move.noise_pct, move.mde_pct] if move else [None, None]
-        tail = [aa.earlier, aa.later, aa.change_pct] if aa else [None, None, None]
-        rows.append([one.key.id, one.group, len(one.points), blocks, *figures, *tail])
-    return {
-        "noise.csv": table_csv(COLUMNS, rows),
-        "noise.json": dump({"schema": "pointdrop.noise/1", "series": table_json(COLUMNS, rows)}),
-    }
+def noise_files(table: DataFrame) -> tuple[str, str]:
+    """CSV and JSON of every series, by the columns' names."""
+    table = table[list(FILE_COLUMNS)]
+    return frame_csv(table), json_line({"schema": "pointdrop.noise/1", "series": records_of(table)})

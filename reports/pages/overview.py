@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,14 +11,14 @@ from typing import Any
 from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.headline import finding_order
-from presentation.number_format import count, signed
+from presentation.heat import HeatTable, heat_table
+from presentation.number_format import count, ratio, signed
 from presentation.relative import gain
-from reports.heat import HeatTable, heat_table, overall
+from presentation.views import offered_views, views
 from reports.pages.finding_summary import FindingSummary, finding_summary
 from reports.settings import ReportSettings
 from reports.snapshot import PUBLISHED, Ran, Snapshot
 from reports.spark import spark
-from reports.views import offered
 
 #: Findings on the overview; the findings page has all.
 MAX_FINDINGS = 12
@@ -53,46 +53,44 @@ class LineRow:
 
 
 def css_of(ratio: float | None, table: HeatTable, smallest: float) -> str:
-    if ratio is None or not table.rows:
+    if ratio is None or math.isnan(ratio):
         return ""
-    size = gain(ratio, table.rows[0].better)
+    size = gain(ratio, table.overall.better)
     return "" if abs(size) < smallest / 100 else "better" if size > 0 else "worse"
 
 
 def step_ratio(table: HeatTable) -> float | None:
     """Median over tests of newest release / the release before; None where no test has both."""
-    ratios = [
-        row.values[-1] / row.values[-2]
-        for row in table.rows
-        if len(row.values) > 1 and row.values[-1] is not None and row.values[-2]
-    ]
-    return statistics.median(ratios) if ratios else None
+    if len(table.versions) < 2:
+        return None
+    previous, newest = table.values.iloc[:, -2], table.values.iloc[:, -1]
+    step = (newest / previous)[previous != 0].median()
+    return None if math.isnan(step) else float(step)
 
 
 def line_row(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> LineRow | None:
     """None for a line without any of the metrics a view shows."""
     series = snapshot.lines[key]
-    views = offered(series)
-    if not views:
+    offered = offered_views(series, views(settings.metrics))
+    if not offered:
         return None
-    table = heat_table(series, views[0], order=settings.order)
-    whole = overall(table)
-    medians = whole.medians if whole else ()
-    smallest = min((settings.metrics[row.metric].smallest_change_pct for row in table.rows), default=1.0)
-    step, total = step_ratio(table), medians[-1] if medians else None
+    table = heat_table(series, offered[0], settings.metrics, order=settings.order)
+    medians = table.overall.medians
+    smallest = min(settings.metrics[metric].smallest_change_pct for metric in table.tests["metric"])
+    step, total = step_ratio(table), medians[-1]
     findings = snapshot.findings_of(key)
     return LineRow(
         key=key,
         address=addresses.of_line(key),
         releases=len(table.versions),
-        tests=len(table.rows),
+        tests=len(table.tests),
         newest=table.versions[-1],
-        view=views[0].title,
+        view=table.view.title,
         step="" if step is None else signed(100 * (step - 1)),
         step_css=css_of(step, table, smallest),
-        total="" if total is None else f"{total:.{views[0].decimals}f}",
+        total="" if math.isnan(total) else ratio(total, table.view.decimals),
         total_css=css_of(total, table, smallest),
-        base=table.versions[table.base],
+        base=table.base,
         spark=spark(medians),
         findings=len(findings),
         regressions=sum(one.kind in ("regression", "drift") for one in findings),

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
+from history.metrics import MetricRegistry
 from history.model import Point, Series
 from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.headline import KIND_CLASSES, KIND_MARKS
-from presentation.number_format import grouped, signed
-from presentation.relative import change_pct, gain, level, relative_text
-from presentation.steps import Step, steps
+from presentation.heat import Mark, marks_of
+from presentation.number_format import grouped, ratio, signed
+from presentation.operations import cells, operations_frame, relative_frame
+from presentation.relative import gain, relative, versions_of
+from presentation.steps import steps
+from presentation.tables import records_of
 from reports.details import latency, seconds
-from reports.heat import Mark, marks_of
 from reports.pages.line import measured_on, notes, stacked
-from reports.peroperation import ABSENT, column_order, of_series
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 #: Blocks of one release are spread over this much of its column, so that equal values stay visible.
 STRIP_WIDTH = 0.44
-#: Metrics whose section comes first, in this order; the others follow as in the per-operation table.
-COUNTED = "insn/o"
 #: Functions in the table of the newest release.
 MAX_FUNCTIONS = 15
-FIRST = ("qps", "ips", "indexed rows/s", "insn/o", "cpu_us/o", "cpu/o", "cpupq")
+#: Changes smaller than this stay plain.
+PLAIN_GAIN = 0.01
 
 
-def metric_order(series: Sequence[Series]) -> list[Series]:
-    """The best-covered of the leading metrics first, then the rest in the field's order."""
-    cover = {one.key.metric: len(one.points) for one in series}
-    other = column_order(one.key.metric for one in series)
+def section_order(series: Sequence[Series], metrics: MetricRegistry) -> list[Series]:
+    """Metrics that a view shows first, of these the best-covered, then the rest; ties by rank."""
 
-    def rank(one: Series) -> tuple[int, int, int]:
-        name = one.key.metric
-        if name in FIRST:
-            return 0, -cover[name], FIRST.index(name)
-        return 1, 0, other.index(name)
+    def place(member: Series) -> tuple[bool, int, tuple[int, str]]:
+        name = member.key.metric
+        viewed = bool(metrics[name].view)
+        return not viewed, -len(member.points) if viewed else 0, metrics.rank(name)
 
-    return sorted(series, key=rank)
+    return sorted(series, key=place)
 
 
 def strip(point: Point, position: int) -> list[float]:
@@ -51,159 +53,163 @@ def strip(point: Point, position: int) -> list[float]:
 
 def epochs(points: Sequence[Point]) -> list[dict[str, Any]]:
     """Where the set of host fingerprints of one release differs from that of the release before."""
-    found = []
+    boundaries = []
     for position in range(1, len(points)):
         before = {(block.host, block.epoch) for block in points[position - 1].values}
         now = {(block.host, block.epoch) for block in points[position].values}
         if now and before and not now & before:
             hosts = ", ".join(sorted({host for host, _ in now}))
-            found.append({"p": position - 0.5, "text": f"other machine or setting from here: {hosts}"})
-    return found
+            boundaries.append({"p": position - 0.5, "text": f"other machine or setting from here: {hosts}"})
+    return boundaries
+
+
+def mark_text(mark: Mark) -> str:
+    return f"{KIND_MARKS[mark.kind]} {signed(mark.change_pct)}"
 
 
 def chart_data(
-    series: Series, marks: Mapping[str, Mark], kinds: Mapping[str, str], remarks: list[dict[str, Any]]
+    series: Series, releases: Sequence[Mapping[str, Any]], marks: Mapping[str, Mark], remarks: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """What the step chart draws; positions count the releases of this series."""
     points = [point for point in series.points if point.values]
-    values = [level(point) for point in points]
     return {
-        "names": [point.version for point in points],
+        "names": [row["version"] for row in releases],
         "points": [
-            {"p": i, "v": point.version, "y": values[i], "n": len(point.values)} for i, point in enumerate(points)
+            {"p": i, "v": row["version"], "y": row["median"], "n": row["blocks"]} for i, row in enumerate(releases)
         ],
         "blocks": [
-            {"x": round(x, 3), "v": point.version, "y": block.value}
+            {"x": round(x, 3), "v": point.version, "y": value}
             for i, point in enumerate(points)
-            for x, block in zip(strip(point, i), point.values, strict=True)
+            for x, value in zip(strip(point, i), point.numbers, strict=True)
         ],
         "steps": [
-            {"from": one.start - 0.5, "to": one.end + 0.5, "level": one.level, "low": one.low, "high": one.high}
-            for one in steps(series, marks)
+            {
+                "from": stretch.start - 0.5,
+                "to": stretch.end + 0.5,
+                "level": stretch.level,
+                "low": stretch.low,
+                "high": stretch.high,
+            }
+            for stretch in steps(series, marks)
         ],
         "marks": stacked(
             [
-                {
-                    "p": i - 0.5,
-                    "label": f"{KIND_MARKS[kinds[mark.finding]]} {signed(mark.change_pct)}",
-                    "kind": KIND_CLASSES[kinds[mark.finding]],
-                }
-                for i, point in enumerate(points)
-                if (mark := marks.get(point.version))
+                {"p": i - 0.5, "label": mark_text(mark), "kind": KIND_CLASSES[mark.kind]}
+                for i, row in enumerate(releases)
+                if (mark := marks.get(row["version"]))
             ],
-            len(points),
+            len(releases),
         ),
         "epochs": epochs(points),
         "notes": remarks,
     }
 
 
-def _direction(series: Series, value: float, base: float) -> str:
-    """CSS class of a change worth a second look; small ones stay plain."""
-    size = gain(value / base, series.better) if base and value > 0 else 0.0
-    return "" if abs(size) < 0.01 else "better" if size > 0 else "worse"
-
-
-def rows(series: Series, marks: Mapping[str, Mark], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
+def release_rows(
+    series: Series, releases: Sequence[Mapping[str, Any]], marks: Mapping[str, Mark]
+) -> list[dict[str, Any]]:
     """The table below the chart: one row a release."""
-    points = [point for point in series.points if point.values]
-    values = [level(point) for point in points]
-    stretches = steps(series, marks)
-    found = []
-    for i, point in enumerate(points):
-        here = next(one for one in stretches if i <= one.end)
-        value, first = values[i], values[0]
-        previous = values[i - 1] if i else None
-        mark = marks.get(point.version)
-        found.append(
+    starts = {stretch.start: stretch for stretch in steps(series, marks)}
+    rows = []
+    for i, release in enumerate(releases):
+        stretch, mark = starts.get(i), marks.get(release["version"])
+        size = gain(1 + release["change_pct"] / 100, series.better)
+        rows.append(
             {
-                "version": point.version,
-                "released": point.released.isoformat() if point.released else "",
-                "blocks": len(point.values),
-                "value": grouped(value),
-                "spread": _spread(point),
-                "relative": relative_text(value, first, 3),
-                "change": signed(change_pct(value, previous)) if previous is not None else "",
-                "change_css": _direction(series, value, previous) if previous is not None else "",
-                "step": grouped(here.level) if here.start == i else "",
-                "interval": _interval(here) if here.start == i else "",
-                "span": here.end - here.start + 1 if here.start == i else 0,
-                "mark": mark,
-                "mark_text": f"{KIND_MARKS[kinds[mark.finding]]} {signed(mark.change_pct)}" if mark else "",
-                "mark_css": KIND_CLASSES[kinds[mark.finding]] if mark else "",
+                **release,
+                "spread": _range(release["least"], release["greatest"]) if release["blocks"] > 1 else "",
+                "relative": ratio(release["relative_to_first"], 3),
+                "change": signed(release["change_pct"]) if i else "",
+                "change_css": "" if abs(size) < PLAIN_GAIN else "better" if size > 0 else "worse",
+                "level": grouped(stretch.level) if stretch else "",
+                "interval": _range(stretch.low, stretch.high) if stretch else "",
+                "mark": mark_text(mark) if mark else "",
+                "mark_css": KIND_CLASSES[mark.kind] if mark else "",
                 "mark_href": addresses.of_finding(mark.finding) if mark else "",
             }
         )
-    return found
+    return rows
 
 
-def _spread(point: Point) -> str:
-    values = [block.value for block in point.values]
-    return f"{grouped(min(values))} to {grouped(max(values))}" if len(values) > 1 else ""
+def _range(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{grouped(low)} to {grouped(high)}"
 
 
-def _interval(step: Step) -> str:
-    return "" if step.low is None or step.high is None else f"{grouped(step.low)} to {grouped(step.high)}"
-
-
-def recent(versions: Sequence[str], boundaries: Sequence[str]) -> list[str]:
-    """Releases whose courses are compared: the newest and the one before, and both sides of the newest boundary."""
+def recent(versions: Sequence[str], boundaries: Collection[str]) -> list[str]:
+    """Releases shown second by second: the newest and the one before, and both sides of the newest boundary."""
     wanted = set(versions[-2:])
     inside = [version for version in versions if version in boundaries and version != versions[0]]
     if inside:
-        at = versions.index(inside[-1])
-        wanted |= set(versions[at - 1 : at + 1])
+        newest = versions.index(inside[-1])
+        wanted |= set(versions[newest - 1 : newest + 1])
     return [version for version in versions if version in wanted]
 
 
-def functions(key: LineKey, test: str, series: Sequence[Series], snapshot: Snapshot) -> dict[str, Any] | None:
+def functions(
+    key: LineKey, test: str, series: Sequence[Series], snapshot: Snapshot, metrics: MetricRegistry
+) -> dict[str, Any] | None:
     """Where the instructions of the newest counted release go, beside the one before; None without counts."""
-    counted = next((one for one in series if one.key.metric == COUNTED), None)
+    counted = next((member for member in series if metrics[member.key.metric].lane == "instructions"), None)
     if counted is None or snapshot.details is None or len(counted.points) < 2:
         return None
     before, after = (point.version for point in counted.points[-2:])
     changes = snapshot.details.function_changes(key, test, before, after)
-    rows = sorted(changes, key=lambda one: (-max(one.before, one.after), one.function))[:MAX_FUNCTIONS]
-    if not rows:
+    largest = sorted(changes, key=lambda change: (-max(change.before, change.after), change.function))[:MAX_FUNCTIONS]
+    if not largest:
         return None
     return {
         "before": before,
         "after": after,
         "rows": [
-            (one.function, grouped(one.before), grouped(one.after), relative_text(one.after, one.before, 3))
-            for one in rows
+            (
+                change.function,
+                grouped(change.before),
+                grouped(change.after),
+                ratio(relative(change.after, change.before), 3),
+            )
+            for change in largest
         ],
-        "left": len(changes) - len(rows),
+        "left": len(changes) - len(largest),
     }
 
 
-def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
-    """Everything `test.html` shows."""
-    series = metric_order([one for one in snapshot.lines[key] if one.key.test == test])
+def test_context(
+    key: LineKey,
+    test: str,
+    series: Sequence[Series],
+    releases: DataFrame,
+    snapshot: Snapshot,
+    settings: ReportSettings,
+) -> dict[str, Any]:
+    """Everything `test.html` shows; `releases` is the frame of the test's series."""
+    metrics = settings.metrics
+    series = section_order(series, metrics)
     findings = snapshot.findings_of(key)
     marks = marks_of(findings)
-    kinds = {one.key: one.kind for one in findings}
-    versions = list(dict.fromkeys(point.version for one in series for point in one.points))
-    position = {point.version: point.position for one in series for point in one.points}
-    table = of_series(series, sorted(versions, key=lambda version: position[version]))
-    shown = recent(table.names, [one.release for one in findings if any(move.key.test == test for move in one.moves)])
+    by_metric = {
+        metric: list(rows) for metric, rows in groupby(records_of(releases), key=lambda release: release["metric"])
+    }
+    versions = versions_of(series)
+    table = operations_frame(series, versions, metrics)
+    moved = [finding.release for finding in findings if any(move.key.test == test for move in finding.moves)]
+    shown = recent(versions, moved)
     sessions = {session.id: session for session in snapshot.sessions}
     sections = []
-    for one in series:
-        here = marks.get(one.key.id, {})
-        points = [point for point in one.points if point.values]
+    for member in series:
+        own_marks, rows = marks.get(member.key.id, {}), by_metric.get(member.key.metric, [])
+        points = [point for point in member.points if point.values]
         names = [point.version for point in points]
         remarks = notes(settings.annotations, key, names, test, measured_on(points, sessions))
         sections.append(
             {
-                "metric": one.key.metric,
-                "title": settings.metrics[one.key.metric].title,
-                "unit": one.unit,
-                "better": one.better,
-                "chart": chart_data(one, here, kinds, remarks),
-                "rows": rows(one, here, kinds),
-                "id": addresses.part(one.key.metric),
-                "command": f"pointdrop {shlex.join(['explain', one.key.id])}",
+                "metric": member.key.metric,
+                "title": metrics[member.key.metric].title,
+                "unit": member.unit,
+                "better": member.better,
+                "chart": chart_data(member, rows, own_marks, remarks),
+                "rows": release_rows(member, rows, own_marks),
+                "id": addresses.part(member.key.metric),
+                "command": f"pointdrop {shlex.join(['explain', member.key.id])}",
             }
         )
     return {
@@ -212,11 +218,12 @@ def test_context(key: LineKey, test: str, snapshot: Snapshot, settings: ReportSe
         "group": series[0].group,
         "sql": settings.tests[test].sql if test in settings.tests else "",
         "sections": sections,
-        "per_operation": table,
-        "courses": seconds(snapshot.details, series, test, shown),
-        "latency": latency(snapshot.details, series, test, shown),
-        "plans": [(one.release, plan) for one in findings for plan in one.plans if plan.test == test],
-        "functions": functions(key, test, series, snapshot),
-        "absent": ABSENT,
+        "columns": list(table.columns),
+        "absolute": list(zip(table.index, cells(table), strict=True)),
+        "relative": list(zip(table.index, cells(relative_frame(table), 2), strict=True))[1:] if len(table) else [],
+        "seconds": seconds(snapshot.details, series, test, shown, metrics),
+        "latency": latency(snapshot.details, series, test, shown, metrics),
+        "plans": [(finding.release, plan) for finding in findings for plan in finding.plans if plan.test == test],
+        "functions": functions(key, test, series, snapshot, metrics),
         "stem": addresses.stem_of_test(key, test).rsplit("/", 1)[1],
     }

@@ -145,7 +145,7 @@ def test_pages_of_a_build_that_was_stopped_are_not_taken_for_those_of_an_earlier
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("reports.units.noise_files", stopped)
+        patch.setattr("reports.page_groups.noise_files", stopped)
         with pytest.raises(KeyboardInterrupt):
             build(store, site, replace(settings, title="Another"))
     assert files(site)["index.html"] != before["index.html"]
@@ -266,7 +266,7 @@ def test_every_number_of_a_line_page_is_the_history_s(history: Store, built: Pat
     rng = random.Random(5)
     for key in [LineKey(*line) for line in history.lines()]:
         text = (built / addresses.of_line(key)).read_text(encoding="utf-8")
-        for view, metric, decimals in (("insn", "insn/o", 3), ("throughput", "qps", 2)):
+        for view, metric, decimals in (("instructions-op", "insn/o", 3), ("throughput", "qps", 2)):
             series = list(history.series(**key._asdict(), metric=metric))
             if f'data-heat="{view}"' not in text or not series:
                 continue
@@ -439,7 +439,7 @@ def test_runs_of_one_release_in_two_sessions_are_one_column(history: Store, buil
     runs: list[Run] = history.runs(dbms="postgres", version="17.2")
     assert len(runs) == 2
     key = LineKey("postgres", "17", "local", "default", "sysbench")
-    head = cells((built / addresses.of_line(key)).read_text(encoding="utf-8"), 'data-heat="insn"')[0]
+    head = cells((built / addresses.of_line(key)).read_text(encoding="utf-8"), 'data-heat="instructions-op"')[0]
     assert sum("17.2" in name for name in head) == 1
 
 
