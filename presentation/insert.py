@@ -80,6 +80,21 @@ def insert_summary(series: Sequence[Series], metrics: MetricRegistry, base: str 
     )
 
 
+def together(rows: Sequence[tuple[str, str, InsertSummary]]) -> InsertSummary:
+    """Releases of several lines as one summary, the base first: (name, version, the summary that has the version)."""
+    import pandas as pd
+
+    names = [name for name, *_ in rows]
+    frames = [
+        pd.concat(parts).set_axis(names)
+        for parts in zip(
+            *((part.throughput.loc[[version]], part.shares.loc[[version]]) for _, version, part in rows), strict=True
+        )
+    ]
+    throughput, shares = (frame[sorted(map(str, frame.columns), key=step_order)] for frame in frames)
+    return InsertSummary(throughput, shares, names[0])
+
+
 def efficiency(series: Sequence[Series], metrics: MetricRegistry, versions: Sequence[str]) -> dict[str, DataFrame]:
     """By metric other than throughput, by rank: levels, index the releases, columns the steps that have it."""
     throughput = {member.key for member in insert_series(series, metrics)}
