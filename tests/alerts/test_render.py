@@ -283,7 +283,7 @@ def test_figures_of_a_server_that_is_gone_are_explained_and_not_repeated() -> No
     )
     body = issue(finding(changes=CHANGES), settings=settings).body
     assert set(commands_of(body)) == {"explain"}
-    assert "These figures are of a place that is not configured configured." in body
+    assert "These figures are of a place that is not configured here." in body
     assert "`/rerun`" not in body and "`/bisect`" not in body
 
 
