@@ -101,15 +101,14 @@ def finding_summary(
 ) -> FindingSummary:
     """`events` in their order; of `links` the newest is last."""
     lead = headline(finding, metrics)
-    groups = [row for row in records(groups_frame(finding, metrics)) if row["moved"]]
     return FindingSummary(
         finding=finding,
         lead=lead,
         better={move.key.metric: move.better for move in finding.moves},
         groups=" · ".join(
             f"{group['group'] or 'all tests'}: {group['moved']} of {group['tests']}"
-            for group in groups
-            if group["moved"]
+            for group in records(groups_frame(finding, metrics))
+            if lead and group["moved"] and group["metric"] == lead.metric
         ),
         # A delivery, or a comment that was read, changes no state.
         state=next((event.event for event in reversed(events) if event.event in HAPPENED), "detected"),

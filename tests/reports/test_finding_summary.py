@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from history.metrics import shipped_metrics
 from history.model import FindingEvent, IssueLink
 from reports.pages.finding_summary import finding_summary
-from tests.builders import finding, move, series_key
+from tests.builders import finding, group_summaries, move, series_key
 
 METRICS = shipped_metrics()
 
@@ -53,3 +53,10 @@ def test_what_was_not_measured_in_between_is_named_up_to_three() -> None:
     few, many = (tuple(f"17.{point}" for point in range(count)) for count in (3, 5))
     assert finding_summary(finding(unmeasured=few), METRICS).unmeasured == "17.0, 17.1, 17.2"
     assert finding_summary(finding(unmeasured=many), METRICS).unmeasured == "17.0 to 17.4 (5 releases)"
+
+
+def test_groups_are_counted_in_the_headline_metric_alone() -> None:
+    counted = finding(changes={"point-query": 3.0, "insert": 5.0})
+    moves = (*counted.moves, move(series_key("point-query", "cs/o"), 2.0, 20.0))
+    both = counted.model_copy(update={"moves": moves, "groups": group_summaries(moves, tests=4)})
+    assert finding_summary(both, METRICS).groups == "writes: 1 of 4 · point, part 1: 1 of 4"
