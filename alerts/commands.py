@@ -92,7 +92,7 @@ def parse(comment: str) -> Command | Misunderstood | None:
         return Command("snooze", releases=int(number[1]))
     if name in ("rerun", "bisect", "status") and argument:
         return Misunderstood(command_lines[0], f"/{name} takes nothing after it")
-    return Command(next(known for known in NAMES if known == name), argument)
+    return Command(next(command_name for command_name in NAMES if command_name == name), argument)
 
 
 def _own_lines(comment: str) -> list[str]:

@@ -55,9 +55,9 @@ def context_of(finding: Finding, series: Iterable[Series], settings: AlertSettin
     metrics, text = settings.metrics, settings.text
     moves = ordered_moves(finding, metrics)[: text.sparklines]
     places = list(dict.fromkeys(Place.of(move.key) for move in moves))
-    by_key = {one.key: one for one in series if Place.of(one.key) in places}
+    by_key = {member.key: member for member in series if Place.of(member.key) in places}
     # Positions differ from server to server on the line of majors.
-    versions = {point.version for one in by_key.values() for point in one.points}
+    versions = {point.version for member in by_key.values() for point in member.points}
     releases = tuple(sort_versions(finding.dbms, versions))
     rows = _rows_around(releases, finding.previous, finding.release, text.releases)
     tables: list[tuple[Place, DataFrame]] = []
@@ -65,10 +65,10 @@ def context_of(finding: Finding, series: Iterable[Series], settings: AlertSettin
     for place in places[: text.tables]:
         of_place = [by_key[key] for key in sorted(by_key, key=lambda key: key.id) if Place.of(key) == place]
         # A lone rate is no per-operation table.
-        if any(metrics[one.key.metric].kind not in ("throughput", "instructions") for one in of_place):
+        if any(metrics[member.key.metric].kind not in ("throughput", "instructions") for member in of_place):
             tables.append((place, operations_frame(of_place, rows, metrics)))
         counted.setdefault(place._replace(test=""), []).extend(
-            one for one in of_place if metrics[one.key.metric].lane == "instructions"
+            member for member in of_place if metrics[member.key.metric].lane == "instructions"
         )
     made = ((place, tests_frame(of_place, rows)) for place, of_place in counted.items())
     values = [

@@ -67,9 +67,9 @@ def publish_comment(account: Account, settings: Settings, number: int, body: str
 
     def ours() -> list[IssueComment]:
         comments = [
-            one
-            for one in issue.get_comments()
-            if one.user and one.user.login in account.logins and sticky_of(one.body) == name
+            remote
+            for remote in issue.get_comments()
+            if remote.user and remote.user.login in account.logins and sticky_of(remote.body) == name
         ]
         return sorted(comments, key=lambda comment: comment.id)
 

@@ -103,7 +103,7 @@ def sync(
         changes = [*observed.duplicates, *plan_changes(observed.world, settings)]
     done, problems = _carry_out_all(changes, store, tracker, log)
     _relink(observed, store, tracker)
-    urls = {one.key: one.url for one in done if one.url}
+    urls = {change.key: change.url for change in done if change.url}
     where = os.environ if environment is None else environment
     silent = notify(settings.webhooks, observed.world, urls, store.events, log.record, where, log.now)
     return _report(tracker.name, observed, done, [*failed, *problems], heard, silent)
@@ -138,7 +138,7 @@ def _carry_out_all(
             in_a_row += 1
             if in_a_row >= FAILURES_IN_A_ROW:
                 return done, [*failed, f"{tracker.name} does not answer; the next sync does the rest."]
-    if any(one.action in ("file", "hold", "digest") for one in done):
+    if any(change.action in ("file", "hold", "digest") for change in done):
         try:
             done += close_duplicates(store, tracker, log)
         except (TrackerUnavailable, IssueGone) as error:
@@ -154,9 +154,9 @@ def _report(
     heard: Sequence[CommandResult],
     silent: Sequence[str],
 ) -> SyncReport:
-    counts = Counter(one.action for one in done)
+    counts = Counter(change.action for change in done)
     closed = counts["recover"] + counts["withdraw"] + counts["duplicate"]
-    opened = counts["return"] + sum(bool(one.url) for one in done)
+    opened = counts["return"] + sum(bool(change.url) for change in done)
     return SyncReport(
         tracker=name,
         done=tuple(done),

@@ -137,11 +137,11 @@ def _comparison(
 
 def newest_subjects(subjects: Sequence[Subject], most: int) -> list[Subject]:
     """At most so many: the oldest of the line and config that has most give way."""
-    kept = list(subjects)
-    while len(kept) > max(2, most):
-        places = [(subject.dbms, subject.line, subject.config) for subject in kept]
-        del kept[places.index(max(places, key=lambda place: (places.count(place), place)))]
-    return kept
+    shown = list(subjects)
+    while len(shown) > max(2, most):
+        places = [(subject.dbms, subject.line, subject.config) for subject in shown]
+        del shown[places.index(max(places, key=lambda place: (places.count(place), place)))]
+    return shown
 
 
 def default_pair(subjects: Sequence[Subject], compared: Sequence[Comparison]) -> tuple[Subject, Subject]:

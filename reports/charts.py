@@ -103,8 +103,12 @@ def medians() -> Any:
             alt.Tooltip("r:Q", title="relative", format=".3f"),
         ],
     )
-    one = alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(y="one:Q")
-    return alt.layer(one, line, *_marks(), hover).add_params(*_names()).properties(width="container", height=HEIGHT_PX)
+    base_rule = alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(y="one:Q")
+    return (
+        alt.layer(base_rule, line, *_marks(), hover)
+        .add_params(*_names())
+        .properties(width="container", height=HEIGHT_PX)
+    )
 
 
 def steps() -> Any:
@@ -195,10 +199,10 @@ def effects() -> Any:
         alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="zero:Q"),
     ]
     for kind in ("worse", "better", "other"):
-        here = base.transform_filter(f"datum.kind === '{kind}'")
-        layers.append(here.mark_rule(style=kind, strokeWidth=2).encode(x="low:Q", x2="high:Q", y=y))
+        of_kind = base.transform_filter(f"datum.kind === '{kind}'")
+        layers.append(of_kind.mark_rule(style=kind, strokeWidth=2).encode(x="low:Q", x2="high:Q", y=y))
         layers.append(
-            here.mark_point(
+            of_kind.mark_point(
                 style=kind, filled=True, size=60, shape="triangle-down" if kind == "worse" else "triangle-up"
             ).encode(
                 x=alt.X("change:Q", title="change, % (95 % interval)"),
@@ -254,10 +258,10 @@ def compare() -> Any:
         alt.Chart(alt.NamedData("unit")).mark_rule(style="axis").encode(x="one:Q"),
     ]
     for kind, shape in (("worse", "triangle-down"), ("better", "triangle-up"), ("note", "circle")):
-        here = base.transform_filter(f"datum.kind === '{kind}'")
-        layers.append(here.mark_rule(style=kind, strokeWidth=2).encode(x="one:Q", x2="r:Q", y=y))
+        of_kind = base.transform_filter(f"datum.kind === '{kind}'")
+        layers.append(of_kind.mark_rule(style=kind, strokeWidth=2).encode(x="one:Q", x2="r:Q", y=y))
         layers.append(
-            here.mark_point(style=kind, filled=True, size=54, shape=shape).encode(
+            of_kind.mark_point(style=kind, filled=True, size=54, shape=shape).encode(
                 x=alt.X(
                     "r:Q",
                     title="relative",
@@ -315,8 +319,8 @@ def _named(spec: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(spec, sort_keys=True)
     for number, name in enumerate(dict.fromkeys(part.split('"')[0] for part in text.split('"view_')[1:])):
         text = text.replace(f'"view_{name}"', f'"layer-{number}"')
-    found: dict[str, Any] = json.loads(text)
-    return found
+    specification: dict[str, Any] = json.loads(text)
+    return specification
 
 
 def height_of(kind: str, rows: int) -> int:

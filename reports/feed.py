@@ -22,12 +22,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def seen(snapshot: Snapshot) -> dict[tuple[str, str], datetime]:
     """When each release was first measured: a finding cannot be older, and this does not change with later sessions."""
-    found: dict[tuple[str, str], datetime] = {}
-    for one in snapshot.ran:
-        release = (one.run.release.dbms, one.run.release.version)
-        if one.ended and (release not in found or one.ended < found[release]):
-            found[release] = one.ended
-    return found
+    first_measured: dict[tuple[str, str], datetime] = {}
+    for ran in snapshot.ran:
+        release = (ran.run.release.dbms, ran.run.release.version)
+        if ran.ended and (release not in first_measured or ran.ended < first_measured[release]):
+            first_measured[release] = ran.ended
+    return first_measured
 
 
 def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
@@ -51,21 +51,21 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
 
     first_seen = seen(snapshot)
 
-    def updated(one: Finding) -> datetime:
-        events = snapshot.events_of(one)
-        return events[-1].at if events else first_seen.get((one.dbms, one.release), EPOCH)
+    def updated(finding: Finding) -> datetime:
+        events = snapshot.events_of(finding)
+        return events[-1].at if events else first_seen.get((finding.dbms, finding.release), EPOCH)
 
-    entries = sorted(snapshot.findings, key=lambda one: (updated(one), one.key), reverse=True)[:MAX_ENTRIES]
-    add(root, "updated", max((updated(one) for one in entries), default=EPOCH).isoformat())
-    for one in entries:
-        row = finding_summary(one, settings.metrics, snapshot.events_of(one), snapshot.links_of(one))
+    entries = sorted(snapshot.findings, key=lambda finding: (updated(finding), finding.key), reverse=True)[:MAX_ENTRIES]
+    add(root, "updated", max((updated(finding) for finding in entries), default=EPOCH).isoformat())
+    for finding in entries:
+        row = finding_summary(finding, settings.metrics, snapshot.events_of(finding), snapshot.links_of(finding))
         entry = ET.SubElement(root, f"{{{ATOM}}}entry")
         add(entry, "title", f"{row.shape} {row.title}")
-        add(entry, "id", f"urn:pointdrop:finding:{one.key}")
-        add(entry, "updated", updated(one).isoformat())
+        add(entry, "id", f"urn:pointdrop:finding:{finding.key}")
+        add(entry, "updated", updated(finding).isoformat())
         add(entry, "link", href=f"{base}/{row.address}" if base else row.address)
-        add(entry, "category", term=one.kind)
-        sentence = sentences.summary(one, row.lead) if row.lead else row.title
+        add(entry, "category", term=finding.kind)
+        sentence = sentences.summary(finding, row.lead) if row.lead else row.title
         add(entry, "summary", f"{sentence} {row.sure}")
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + clean(ET.tostring(root, encoding="unicode")) + "\n"

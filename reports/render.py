@@ -42,7 +42,7 @@ def capitalized_first(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    made = Environment(
+    environment_of_pages = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -50,11 +50,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(
+    environment_of_pages.filters.update(
         json=script_json, when=when, count=count, capfirst=capitalized_first, grouped=grouped, signed=signed,
         interval=interval, percent=percent, probability=probability,
     )  # fmt: skip
-    return made
+    return environment_of_pages
 
 
 def render(

@@ -29,11 +29,11 @@ def state_of(url: str) -> str:
     database = make_url(url).database if url.startswith("sqlite") else None
     if not database:
         return str(int(time.monotonic() / RECHECK_SECONDS))
-    found = []
+    states = []
     for path in (Path(database), Path(f"{database}-wal")):
         if path.is_file() and path.stat().st_size:
-            found.append(f"{path.stat().st_mtime_ns} {path.stat().st_size}")
-    return " ".join(found)
+            states.append(f"{path.stat().st_mtime_ns} {path.stat().st_size}")
+    return " ".join(states)
 
 
 class LiveSite:
@@ -90,9 +90,9 @@ def server(
     try:
         return ThreadingHTTPServer((ADDRESS, port), handler)
     except (OSError, OverflowError) as error:
-        said = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         raise ReportError(
-            f"port {port} cannot be served: {said}; name another with --port, 0 takes a free one"
+            f"port {port} cannot be served: {reason}; name another with --port, 0 takes a free one"
         ) from error
 
 

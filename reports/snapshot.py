@@ -65,34 +65,34 @@ class Snapshot:
     def gone(self) -> list[str]:
         """Keys of findings that something happened to and that the newest detection no longer has; digests and issues
         about a machine have keys too, and are no findings."""
-        known = {key for one in self.findings for key in keys_of(one)}
+        current = {key for finding in self.findings for key in keys_of(finding)}
         return sorted(
-            key for key in (self.events.keys() | self.links.keys()) - known if key.rsplit("/", 1)[-1] in FINDING_KINDS
+            key for key in (self.events.keys() | self.links.keys()) - current if key.rsplit("/", 1)[-1] in FINDING_KINDS
         )
 
     def events_of(self, finding: Finding) -> tuple[FindingEvent, ...]:
         """What happened to a finding, in order, whether it was written under its own key or its issue's."""
-        found = [event for key in keys_of(finding) for event in self.events.get(key, ())]
-        return tuple(sorted(found, key=lambda event: event.at))
+        events = [event for key in keys_of(finding) for event in self.events.get(key, ())]
+        return tuple(sorted(events, key=lambda event: event.at))
 
     def links_of(self, finding: Finding) -> tuple[IssueLink, ...]:
         """Its issues, each once, the newest last."""
-        found = {(link.tracker, link.number): link for key in keys_of(finding) for link in self.links.get(key, ())}
-        return tuple(found.values())
+        links = {(link.tracker, link.number): link for key in keys_of(finding) for link in self.links.get(key, ())}
+        return tuple(links.values())
 
     @property
     def sessions(self) -> list[Session]:
         """Newest first."""
-        return list({one.session.id: one.session for one in self.ran}.values())
+        return list({ran.session.id: ran.session for ran in self.ran}.values())
 
     @property
     def newest(self) -> datetime | None:
         """When the newest block ended: the stamp of the site."""
-        return max((one.ended for one in self.ran if one.ended), default=None)
+        return max((ran.ended for ran in self.ran if ran.ended), default=None)
 
     def findings_of(self, key: LineKey) -> list[Finding]:
         """Findings with a moved series on this line page."""
-        return [one for one in self.findings if any(LineKey.of(move.key) == key for move in one.moves)]
+        return [finding for finding in self.findings if any(LineKey.of(move.key) == key for move in finding.moves)]
 
 
 def ran(run: Run, session: Session, blocks: Iterable[Block]) -> Ran:
@@ -110,23 +110,26 @@ def ran(run: Run, session: Session, blocks: Iterable[Block]) -> Ran:
 
 def grouped_by_line(series: Iterable[Series]) -> dict[LineKey, tuple[Series, ...]]:
     """Series by the line page that shows them; pages and tests in the order of their names."""
-    found: dict[LineKey, list[Series]] = defaultdict(list)
-    for one in series:
-        if one.points:
-            found[LineKey.of(one.key)].append(one)
-    return {key: tuple(sorted(found[key], key=lambda one: (one.key.test, one.key.metric))) for key in sorted(found)}
+    by_line: dict[LineKey, list[Series]] = defaultdict(list)
+    for member in series:
+        if member.points:
+            by_line[LineKey.of(member.key)].append(member)
+    return {
+        key: tuple(sorted(by_line[key], key=lambda member: (member.key.test, member.key.metric)))
+        for key in sorted(by_line)
+    }
 
 
 def newest_first(rows: Sequence[Ran]) -> tuple[Ran, ...]:
-    by_release = sorted(rows, key=lambda one: (one.run.release.dbms, one.run.release.version, one.run.id))
-    return tuple(sorted(by_release, key=lambda one: (one.session.started, one.session.id), reverse=True))
+    by_release = sorted(rows, key=lambda ran: (ran.run.release.dbms, ran.run.release.version, ran.run.id))
+    return tuple(sorted(by_release, key=lambda ran: (ran.session.started, ran.session.id), reverse=True))
 
 
 def by_key(rows: Iterable[Keyed]) -> dict[str, tuple[Keyed, ...]]:
-    found: dict[str, list[Keyed]] = defaultdict(list)
+    by_key_rows: dict[str, list[Keyed]] = defaultdict(list)
     for row in rows:
-        found[row.key].append(row)
-    return {key: tuple(found[key]) for key in sorted(found)}
+        by_key_rows[row.key].append(row)
+    return {key: tuple(by_key_rows[key]) for key in sorted(by_key_rows)}
 
 
 def read(store: Store) -> Snapshot:
@@ -140,7 +143,7 @@ def read(store: Store) -> Snapshot:
         lines=grouped_by_line(store.series()),
         findings=tuple(sorted(store.findings(), key=lambda finding: finding.key)),
         events=by_key(store.events()),
-        links=by_key(sorted(store.links(), key=lambda one: (one.tracker, one.number))),
+        links=by_key(sorted(store.links(), key=lambda link: (link.tracker, link.number))),
         ran=newest_first(rows),
         readings=tuple(store.readings()),
         details=Details(store),

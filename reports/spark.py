@@ -18,14 +18,14 @@ MIN_SPAN = 0.10
 
 def spark(ratios: Sequence[float | None]) -> str:
     """Points for `<polyline points>`; empty for fewer than two values. A release without a value is skipped."""
-    known = [(position, ratio) for position, ratio in enumerate(ratios) if ratio is not None and math.isfinite(ratio)]
-    if len(known) < 2:
+    finite = [(position, ratio) for position, ratio in enumerate(ratios) if ratio is not None and math.isfinite(ratio)]
+    if len(finite) < 2:
         return ""
-    low, high = min(ratio for _, ratio in known), max(ratio for _, ratio in known)
+    low, high = min(ratio for _, ratio in finite), max(ratio for _, ratio in finite)
     span = max(high - low, MIN_SPAN * max(abs(high), abs(low)))
     middle = (high + low) / 2
     points = []
-    for position, ratio in known:
+    for position, ratio in finite:
         y = round(HEIGHT / 2 - (ratio - middle) / span * (HEIGHT - 4))
         points += [f"{position * STEP},{y}", f"{(position + 1) * STEP},{y}"]
     return " ".join(points)

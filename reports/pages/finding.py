@@ -46,8 +46,8 @@ def place_of(key: SeriesKey, moves: Sequence[Move]) -> str:
 def move_rows(finding: Finding, metrics: MetricRegistry) -> list[dict[str, Any]]:
     """The rows of `moves_frame`, with what the page adds to each."""
     rows = records(moves_frame(finding, metrics))
-    for row in rows:
-        key = SeriesKey.parse(row["series"])
+    for row, move in zip(rows, ordered_moves(finding, metrics), strict=True):
+        key = move.key
         row["place"] = place_of(key, finding.moves)
         row["css"] = CSS[row["direction"]]
         query = addresses.part(key.metric).replace("~", "%7E")
@@ -169,7 +169,7 @@ def operation_tables(finding: Finding, snapshot: Snapshot, metrics: MetricRegist
     places = dict.fromkeys((LineKey.of(move.key), move.key.test) for move in headline_moves(finding, metrics))
     tables = []
     for key, test in list(places)[:PER_OPERATION_TESTS]:
-        series = [one for one in snapshot.lines.get(key, ()) if one.key.test == test]
+        series = [member for member in snapshot.lines.get(key, ()) if member.key.test == test]
         table: DataFrame = operations_frame(series, (finding.previous, finding.release), metrics)
         if not table.empty:
             ratios = zip([*table.index[1:]], cells(relative_frame(table), 2)[1:], strict=True)

@@ -93,7 +93,7 @@ def line_row(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> Line
         base=table.base,
         spark=spark(medians),
         findings=len(findings),
-        regressions=sum(one.kind in ("regression", "drift") for one in findings),
+        regressions=sum(finding.kind in ("regression", "drift") for finding in findings),
     )
 
 
@@ -113,44 +113,44 @@ def finding_summaries(snapshot: Snapshot, settings: ReportSettings) -> list[Find
 
 def session_rows(snapshot: Snapshot, count: int | None = None) -> list[dict[str, Any]]:
     """Newest sessions with what ran, and what did not and why."""
-    found = []
+    rows = []
     for session in snapshot.sessions[:count]:
-        runs = [one for one in snapshot.ran if one.session.id == session.id]
+        runs = [ran for ran in snapshot.ran if ran.session.id == session.id]
         statuses: Counter[str] = Counter()
-        for one in runs:
-            statuses.update(one.statuses)
-        found.append(
+        for ran in runs:
+            statuses.update(ran.statuses)
+        rows.append(
             {
                 "session": session,
                 "runs": runs,
-                "releases": list(dict.fromkeys(one.run.release.name for one in runs)),
+                "releases": list(dict.fromkeys(ran.run.release.name for ran in runs)),
                 "ok": statuses["ok"],
                 "noisy": statuses["noisy"],
                 "failed": statuses["failed"],
             }
         )
-    return found
+    return rows
 
 
 def did_not_run(runs: list[Ran]) -> list[dict[str, Any]]:
     """Runs with blocks that do not count: release, how many, why; reasons that differ in their figures are one row."""
-    found = []
-    for one in runs:
-        if not one.reasons:
+    rows = []
+    for ran in runs:
+        if not ran.reasons:
             continue
-        reasons = sorted(one.reasons)
+        reasons = sorted(ran.reasons)
         more = f" (and {count(len(reasons) - 1, 'reason')} like it)" if len(reasons) > 1 else ""
-        found.append(
+        rows.append(
             {
-                "name": one.run.release.name,
-                "config": one.run.config,
-                "benchmark": one.run.benchmark,
-                "lane": one.run.lane,
-                "blocks": sum(one.reasons.values()),
+                "name": ran.run.release.name,
+                "config": ran.run.config,
+                "benchmark": ran.run.benchmark,
+                "lane": ran.run.lane,
+                "blocks": sum(ran.reasons.values()),
                 "reason": reasons[0] + more,
             }
         )
-    return found
+    return rows
 
 
 def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
@@ -159,15 +159,15 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
     findings = finding_summaries(snapshot, settings)
     sessions = session_rows(snapshot, SESSIONS)
     newest = snapshot.newest
-    latest = [one for one in snapshot.ran if sessions and one.session.id == sessions[0]["session"].id]
-    night = [one for one in snapshot.ran if newest and one.ended and newest - one.ended < NIGHT]
-    releases = {(one.run.release.dbms, one.run.release.version) for one in snapshot.ran}
-    fresh = {one.run.release.name for one in latest}
+    latest = [ran for ran in snapshot.ran if sessions and ran.session.id == sessions[0]["session"].id]
+    night = [ran for ran in snapshot.ran if newest and ran.ended and newest - ran.ended < NIGHT]
+    releases = {(ran.run.release.dbms, ran.run.release.version) for ran in snapshot.ran}
+    fresh = {ran.run.release.name for ran in latest}
     moved = [row for row in findings if f"{row.finding.dbms} {row.finding.release}" in fresh]
     return {
         "newest": newest.isoformat(timespec="minutes") if newest else "",
         "stale_days": STALE_DAYS,
-        "blocks": sum(sum(one.statuses.values()) for one in snapshot.ran),
+        "blocks": sum(sum(ran.statuses.values()) for ran in snapshot.ran),
         "releases": len(releases),
         "series": sum(len(series) for series in snapshot.lines.values()),
         "findings": findings[:MAX_FINDINGS],
@@ -186,5 +186,5 @@ def about_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any
     """Everything `about.html` shows."""
     return {
         "metrics": list(settings.metrics),
-        "published": sorted({one.run.release.source for one in snapshot.ran if one.run.profile == PUBLISHED})[:20],
+        "published": sorted({ran.run.release.source for ran in snapshot.ran if ran.run.profile == PUBLISHED})[:20],
     }
