@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from pointdrop.cli.options import names_in, write_outputs
 from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
-    from history.model import Block, Run, Session
     from pointdrop.jobs.measurement import MeasurementSetup
     from pointdrop.jobs.release_selection import Work
     from runners.settings import Plan
@@ -50,10 +49,7 @@ def bench(
             "--list", help="Measure nothing; print the work of one night as JSON, a row a server and session."
         ),
     ] = False,
-    github_output: Annotated[
-        Path | None,
-        typer.Option("--github-output", help="With --list: append `work` and `some` to this file of a step."),
-    ] = None,
+    github_output: options.GithubOutput = None,
     offline: options.Offline = False,
     budget_minutes: Annotated[float | None, typer.Option(min=0, help="Begin no block that would end later.")] = None,
     dry_run: options.Forecast = False,
@@ -62,12 +58,16 @@ def bench(
     """Measure what the plan wants and the history lacks; nothing is detected and nothing filed.
 
     A session that was stopped goes on at its next block. Exit code 4 when something could not be measured.
+
+    Outputs with --list: work, some.
     """
     from history.errors import BadSettings
+    from history.spool import Spool
     from history.store import Store
     from pointdrop.cli.forecast import forecast, print_forecast
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs.measurement import MeasurementSetup
+    from pointdrop.jobs.measurement import MeasurementSetup, measure_all
+    from pointdrop.jobs.work_matrix import matrix_rows
     from runners.releases import Catalogue
     from runners.settings import adapted, load_plan, narrowed
 
@@ -77,8 +77,7 @@ def bench(
         configs, lines=names_in(lines), tests=tests, profile=profile, blocks=blocks,
     )  # fmt: skip
     servers = names_in(server) or list(wanted.servers)
-    foreign = [name for name in servers if name not in wanted.servers]
-    if foreign:
+    if foreign := [name for name in servers if name not in wanted.servers]:
         raise BadSettings(f"the plan {wanted.name} is for {', '.join(wanted.servers)}, not {', '.join(foreign)}")
     of_plan = dict.fromkeys(measure.dbms for measure in wanted.measure)
     if foreign := [name for name in names_in(dbms) if name not in of_plan]:
@@ -87,41 +86,38 @@ def bench(
         raise BadSettings("--list, --releases and --confirm each say what there is to measure; take one of them")
     with Store.open(history_url(history)) as store, Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
-        run = MeasurementSetup(configs, state, catalogue, store, reporter.on_event, reporter.say, *_keepers(out))
+        spool = Spool([out]) if out else None
+        run = MeasurementSetup(configs, state, catalogue, store, reporter.on_event, reporter.say, spool)
         if listing:
-            _list(run, wanted, servers, names_in(dbms), github_output)
+            rows, later = matrix_rows(run, wanted, servers, names_in(dbms))
+            if later:
+                night = f"a night holds {wanted.budget_minutes:.0f} minutes"
+                typer.echo(f"left for the nights after, since {night}: {', '.join(later)}", err=True)
+            typer.echo(json.dumps(rows, indent=2))
+            write_outputs(github_output, work=json.dumps(rows), some="true" if rows else "false")
             return
         if len(servers) != 1:
             raise BadSettings(f"say which server this machine is: --server {' or '.join(servers)}")
         work = _work(run, wanted, servers[0], names_in(dbms), names_in(releases), names_in(confirm))
         budget = wanted.budget_minutes if budget_minutes is None else budget_minutes
         chosen = {release.version for item in work for release in item.candidates}
-        lost = [name for name in names_in(releases) if name not in chosen]
+        lost = [
+            f"{name}: no final release of that name can be measured here; see: pointdrop releases list"
+            for name in names_in(releases)
+            if name not in chosen
+        ]
         if dry_run:
             print_forecast(forecast(run, wanted, servers[0], work, budget), "text")
-            for name in lost:
-                typer.echo(_not_known(name), err=True)
+            for sentence in lost:
+                typer.echo(sentence, err=True)
             return
-        _measure(run, wanted, servers[0], work, budget, [_not_known(name) for name in lost])
-
-
-def _not_known(version: str) -> str:
-    return f"{version}: no final release of that name can be measured here; see: pointdrop releases list"
-
-
-def _keepers(out: Path | None) -> tuple[Any, Any]:
-    """Sinks that keep blocks, and readings of the machine canary, as interchange lines, so that a job can upload what
-    it finished, whatever happens."""
-    if out is None:
-        return None, None
-    from history.spool import Spool
-
-    spool = Spool([out])
-
-    def keep(session: Session, run: Run, block: Block) -> None:
-        spool.keep([session, run, block])
-
-    return keep, lambda reading: spool.keep([reading])
+        measured = measure_all(run, wanted, servers[0], work, budget_minutes=budget)
+    names = ", ".join(measured.releases) or "nothing"
+    typer.echo(f"measured {names}: {measured.done} blocks, {measured.noisy} noisy, {measured.failed} failed")
+    for reason in (*lost, *measured.incomplete, *catalogue.warnings):
+        typer.echo(f"not done: {reason}", err=True)
+    if lost or measured.incomplete:
+        raise typer.Exit(4)
 
 
 def _work(
@@ -143,32 +139,3 @@ def _work(
     if releases:
         return named_work(setup, plan, dbms, releases)
     return confirmation_work(chosen, plan, {name: runnable_releases(setup.catalogue, name) for name in wanted})
-
-
-def _measure(
-    setup: MeasurementSetup, plan: Plan, server: str, work: list[Work], budget_minutes: float | None, lost: list[str]
-) -> None:
-    from pointdrop.jobs.measurement import measure_all
-
-    measured = measure_all(setup, plan, server, work, budget_minutes=budget_minutes)
-    measured.incomplete[:0] = lost
-    names = ", ".join(measured.releases) or "nothing"
-    typer.echo(f"measured {names}: {measured.done} blocks, {measured.noisy} noisy, {measured.failed} failed")
-    for reason in (*measured.incomplete, *setup.catalogue.warnings):
-        typer.echo(f"not done: {reason}", err=True)
-    if measured.incomplete:
-        raise typer.Exit(4)
-
-
-def _list(setup: MeasurementSetup, plan: Plan, servers: list[str], dbms: list[str], github_output: Path | None) -> None:
-
-    from pointdrop.jobs.work_matrix import matrix_rows
-
-    rows, later = matrix_rows(setup, plan, servers, dbms)
-    if later:
-        typer.echo(
-            f"left for the nights after, since a night holds {plan.budget_minutes:.0f} minutes: {', '.join(later)}",
-            err=True,
-        )
-    typer.echo(json.dumps(rows, indent=2))
-    write_outputs(github_output, work=json.dumps(rows), some="true" if rows else "false")

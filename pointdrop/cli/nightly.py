@@ -41,7 +41,6 @@ def nightly(
     site, issues_at. With --dry-run an array of dbms, benchmark, lane, line, config, profile, releases, control, blocks,
     minutes, disk_mb, resumed and tonight.
     """
-
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for
     from history.store import Store
@@ -62,11 +61,10 @@ def nightly(
             work = planned_work(setup, wanted, this_server)
             print_forecast(forecast(setup, wanted, this_server, work, wanted.budget_minutes), format)
             return
-        from pointdrop.jobs.nightly import Night
         from pointdrop.jobs.nightly import nightly as run
 
         tracker = tracker_for("auto", os.environ, state / "issues", load_settings(configs))
-        summary = run(setup, Night(wanted, this_server, tracker, site or state / "site", confirm))
+        summary = run(setup, wanted, this_server, tracker, site or state / "site", confirm)
     if format == "json":
         typer.echo(summary.model_dump_json(indent=2))
     else:

@@ -64,6 +64,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Order of blocks.")]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Ask no network: last known lists, and releases that are in the cache.")
 ]
+GithubOutput = Annotated[
+    Path | None, typer.Option("--github-output", help="Append the outputs named above to this file of a workflow step.")
+]
 Forecast = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
 ]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from history.errors import StoreUnavailable
 from history.maintenance import recover_spool
-from history.model import Block, CanaryReading, Phase, Release, Run, Session
+from history.model import Block, Phase, Release, Run, Session
+from history.spool import Spool
 from history.store import Store
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text
 from pointdrop.jobs.release_selection import Work, pick, select_named
@@ -60,10 +61,8 @@ class MeasurementSetup:
     store: Store
     on_event: Callable[[Event], None] = lambda event: None
     say: Callable[[str], None] = lambda text: None
-    sink: Callable[[Session, Run, Block], None] | None = None
-    """Takes each block besides the history."""
-    keep_reading: Callable[[CanaryReading], None] | None = None
-    """Takes each reading of the machine canary besides the history."""
+    spool: Spool | None = None
+    """Takes each block, and each reading of the machine canary, besides the history."""
 
     @property
     def canary(self) -> Canary:
@@ -77,12 +76,10 @@ def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collect
     The sources are asked what there is.
     """
     work: list[Work] = []
-    asked: set[str] = set()
-    for measure in _measures(plan, dbms):
-        if measure.dbms not in asked:
-            setup.catalogue.discover(measure.dbms)
-            _pin_known(setup, measure.dbms)
-            asked.add(measure.dbms)
+    measures = _measures(plan, dbms)
+    for name in dict.fromkeys(measure.dbms for measure in measures):
+        _discover(setup, name)
+    for measure in measures:
         for config in measure.configs:
             measured = setup.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
             work += pick(measure, config, runnable_releases(setup.catalogue, measure.dbms), measured)
@@ -91,22 +88,21 @@ def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collect
 
 def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
     """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
-    return in_night_order(
-        [
-            work
-            for measure in _measures(plan, dbms)
-            for config in measure.configs
-            for work in select_named(measure, config, runnable_releases(setup.catalogue, measure.dbms), versions)
-        ]
-    )
+    work: list[Work] = []
+    for measure in _measures(plan, dbms):
+        for config in measure.configs:
+            work += select_named(measure, config, runnable_releases(setup.catalogue, measure.dbms), versions)
+    return in_night_order(work)
 
 
 def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
     return [measure for measure in plan.measure if not dbms or measure.dbms in dbms]
 
 
-def _pin_known(setup: MeasurementSetup, dbms: str) -> None:
-    """Write the manifest's pins into the history, so that findings can name releases nobody measured."""
+def _discover(setup: MeasurementSetup, dbms: str) -> None:
+    """Ask the sources, and write the manifest's pins into the history, so that findings can name releases nobody
+    measured."""
+    setup.catalogue.discover(dbms)
     held = {release.version for release in setup.store.releases(dbms)}
     for state in setup.catalogue.list(dbms):
         if state.state == "pinned" and state.release.digest and state.release.version not in held:
@@ -189,19 +185,15 @@ def measure_all(
         if not candidates:
             continue
         (wanted,) = estimates(setup, plan, server, [item], os.cpu_count() or 1)
-        if not fits(wanted, left()):
+        if fits(wanted, left()):
+            fetched = _fetch(setup, (*candidates, item.control), measured)
+            ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
+            if not ready or item.control.version not in fetched:
+                continue
+        if not fits(wanted, left()):  # fetching may have taken what was left
             later.append(item)
             continue
-        fetched = _fetch(setup, (*candidates, item.control), measured)
-        if item.control.version not in fetched:
-            continue
-        ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
-        if not ready:
-            continue
-        if not fits(wanted, left()):  # fetching took what was left
-            later.append(item)
-            continue
-        item = Work(item.measure, item.config, item.line, ready, fetched[item.control.version], item.again)
+        item = replace(item, candidates=ready, control=fetched[item.control.version])
         _run(setup, new_record(plan, server, item, datetime.now(UTC)), measured, left())
     if later and budget_minutes is not None:
         measured.incomplete.append(postponed_text(later, budget_minutes))
@@ -239,9 +231,9 @@ def _check(setup: MeasurementSetup, phase: Phase, begun: SessionRecord, measured
     lost for want of the readings after it.
     """
     checked = setup.canary.check(phase, begun.id)
-    if setup.keep_reading:
+    if setup.spool:
         for reading in checked.readings:
-            setup.keep_reading(reading)
+            setup.spool.keep([reading])
     try:
         for reading in checked.readings:
             setup.store.append_reading(reading)
@@ -266,8 +258,8 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
         setup.store.append_session(session)
         setup.store.append_run(run)
         setup.store.append_block(block)
-        if setup.sink:
-            setup.sink(session, run, block)
+        if setup.spool:
+            setup.spool.keep([session, run, block])
         if block.status == "ok":
             measured.releases[run.release.name] = None
 

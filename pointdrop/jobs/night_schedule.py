@@ -22,12 +22,10 @@ def in_night_order(work: Sequence[Work]) -> list[Work]:
     lines: dict[str, set[str]] = {}
     for item in work:
         lines.setdefault(item.measure.dbms, set()).add(item.line or "0")
-    newest = {
-        dbms: sorted(names, key=lambda line: version_key(dbms, line), reverse=True) for dbms, names in lines.items()
-    }
 
     def turn(item: Work) -> int:
-        return 1 + newest[item.measure.dbms].index(item.line or "0") if item.measure.lane == "time" else 0
+        dbms, line = item.measure.dbms, version_key(item.measure.dbms, item.line or "0")
+        return 1 + sum(version_key(dbms, other) > line for other in lines[dbms]) if item.measure.lane == "time" else 0
 
     return sorted(work, key=turn)
 

@@ -8,8 +8,6 @@ Each part stands on the history alone, so a job that was killed anywhere is simp
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from alerts import load_settings as load_alert_settings
@@ -24,46 +22,33 @@ from pointdrop.jobs.measurement_requests import settle_requests, suspects_to_mea
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
-from pointdrop.jobs.suspects import confirmation_work, in_plan, with_available_releases
+from pointdrop.jobs.suspects import Suspect, confirmation_work, in_plan, with_available_releases
 from reports import build
 from runners.settings import Plan
 
 
-@dataclass(frozen=True)
-class Night:
-    """What one night is told."""
-
-    plan: Plan
-    server: str
-    tracker: Tracker
-    site: Path
-    confirm: bool = True
-
-
-def nightly(setup: MeasurementSetup, night: Night, dbms: Collection[str] = ()) -> Summary:
-    """Run the whole job on this machine.
+def nightly(
+    setup: MeasurementSetup, plan: Plan, server: str, tracker: Tracker, folder: Path, confirm: bool = True
+) -> Summary:
+    """Run the whole job on this machine, which is the plan's `server`; the site is built in `folder`.
 
     Raises HostBusy when another job measures here, BadSettings for a plan that cannot be used; what could not be done
     is in the summary's `incomplete`.
     """
     began = time.monotonic()
     detector, site = load_detector_settings(setup.configs), site_settings(setup.configs)  # wrong ones stop it here
-    measured = measure_all(
-        setup,
-        night.plan,
-        night.server,
-        planned_work(setup, night.plan, night.server, dbms),
-        budget_minutes=night.plan.budget_minutes,
-    )
+    work = planned_work(setup, plan, server)
+    measured = measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes)
     setup.say("looking for changes")
     findings = _detected(setup, detector)
-    if night.confirm:
-        findings = _confirmed(setup, night, detector, findings, measured, began)
-    issues, incomplete = _filed(setup, night)
+    suspects = suspects_to_measure(setup.store, findings, detector.metrics) if confirm else []
+    if _measured_again(setup, plan, server, suspects, measured, began):
+        findings = _detected(setup, detector)
+    issues, incomplete = _filed(setup, tracker)
     setup.say("drawing the site")
-    build(setup.store, night.site, site)
+    build(setup.store, folder, site)
     return Summary(
-        plan=night.plan.name,
+        plan=plan.name,
         releases=tuple(measured.releases),
         blocks=measured.done,
         noisy=measured.noisy,
@@ -75,8 +60,8 @@ def nightly(setup: MeasurementSetup, night: Night, dbms: Collection[str] = ()) -
         notes=tuple(dict.fromkeys(measured.warnings)),
         minutes=(time.monotonic() - began) / SECONDS_A_MINUTE,
         history=str(setup.store.url),
-        site=night.site,
-        issues_at=str(setup.state / "issues") if night.tracker.name == "files" else night.tracker.name,
+        site=folder,
+        issues_at=str(setup.state / "issues") if tracker.name == "files" else tracker.name,
     )
 
 
@@ -88,40 +73,30 @@ def _detected(setup: MeasurementSetup, settings: DetectorSettings) -> list[Findi
     return findings
 
 
-def _filed(setup: MeasurementSetup, night: Night) -> tuple[dict[str, int], tuple[str, ...]]:
+def _filed(setup: MeasurementSetup, tracker: Tracker) -> tuple[dict[str, int], tuple[str, ...]]:
     """What the tracker was told, and what it could not be told; the night goes on without it."""
     try:
         settings = load_alert_settings(setup.configs, measurable(setup.configs))
-        report = sync(setup.store, night.tracker, settings)
+        report = sync(setup.store, tracker, settings)
     except TrackerError as error:
-        return {}, (f"{night.tracker.name}: {error}",)
+        return {}, (f"{tracker.name}: {error}",)
     return dict(report.counts), (*report.refused, *report.failed, *report.warnings)
 
 
-def _confirmed(
-    setup: MeasurementSetup,
-    night: Night,
-    detector: DetectorSettings,
-    findings: list[Finding],
-    measured: Measured,
-    began: float,
-) -> list[Finding]:
-    """Measure suspects again beside their predecessors, and what people asked for; then detect with that."""
-    suspects = [
-        suspect
-        for suspect in in_plan(suspects_to_measure(setup.store, findings, detector.metrics), night.plan)
-        if suspect.server == night.server
-    ]
-    releases = {dbms: runnable_releases(setup.catalogue, dbms) for dbms in {suspect.dbms for suspect in suspects}}
-    available, lost = with_available_releases(suspects, releases)
+def _measured_again(
+    setup: MeasurementSetup, plan: Plan, server: str, suspects: list[Suspect], measured: Measured, began: float
+) -> bool:
+    """Whether suspects that the plan measures on this server were measured again beside their predecessors."""
+    wanted = [suspect for suspect in in_plan(suspects, plan) if suspect.server == server]
+    releases = {dbms: runnable_releases(setup.catalogue, dbms) for dbms in {suspect.dbms for suspect in wanted}}
+    available, lost = with_available_releases(wanted, releases)
     measured.warnings += lost
-    work = confirmation_work(available, night.plan, releases)
-    if not work:
-        return findings
-    setup.say(
-        f"measuring again, beside their predecessors: {', '.join(f'{s.previous}..{s.release}' for s in available)}"
-    )
-    budget = night.plan.budget_minutes
+    if not available:
+        return False
+    boundaries = ", ".join(f"{suspect.previous}..{suspect.release}" for suspect in available)
+    setup.say(f"measuring again, beside their predecessors: {boundaries}")
+    budget = plan.budget_minutes
     left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
-    measure_all(setup, night.plan, night.server, work, budget_minutes=left, measured=measured)
-    return _detected(setup, detector)
+    work = confirmation_work(available, plan, releases)
+    measure_all(setup, plan, server, work, budget_minutes=left, measured=measured)
+    return True

@@ -102,13 +102,11 @@ def _control(measure: Measure, line: str, lines: Mapping[str, list[Release]]) ->
     years to come can measure it again."""
     if not measure.control:
         return lines[line][0]
-    for releases in lines.values():
-        for release in releases:
-            if release.version == measure.control:
-                return release
-    raise BadSettings(
-        f"the control {measure.dbms} {measure.control} is not known. Run: pointdrop releases discover {measure.dbms}"
-    )
+    controls = [r for releases in lines.values() for r in releases if r.version == measure.control]
+    if not controls:
+        advice = f"Run: pointdrop releases discover {measure.dbms}"
+        raise BadSettings(f"the control {measure.dbms} {measure.control} is not known. {advice}")
+    return controls[0]
 
 
 def pick(measure: Measure, config: str, releases: Iterable[Release], measured: Mapping[str, int]) -> list[Work]:
@@ -132,17 +130,14 @@ def pick(measure: Measure, config: str, releases: Iterable[Release], measured: M
         for release in _backfill(measure.backfill, lines, newest, measured):
             wanted.setdefault(release.line, []).append(release)
     missing = {line: _missing(releases, measured, measure.blocks) for line, releases in wanted.items()}
-    return _sessions(measure, config, {line: releases for line, releases in missing.items() if releases}, lines)
+    return _sessions(measure, config, missing, lines)
 
 
 def select_named(measure: Measure, config: str, releases: Iterable[Release], versions: Collection[str]) -> list[Work]:
     """Sessions for just the releases named, arranged as `pick` arranges them; names of other DBMS are passed over."""
     lines = releases_by_line(releases)
-    wanted = {
-        line: tuple(release for release in of_line if release.version in versions) for line, of_line in lines.items()
-    }
-    sessions = _sessions(measure, config, {line: releases for line, releases in wanted.items() if releases}, lines)
-    return [replace(work, again=True) for work in sessions]
+    wanted = {line: tuple(r for r in of_line if r.version in versions) for line, of_line in lines.items()}
+    return [replace(work, again=True) for work in _sessions(measure, config, wanted, lines)]
 
 
 def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: int) -> tuple[Release, ...]:
@@ -150,17 +145,20 @@ def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: i
     return in_version_order({r.version: r for r in releases if measured.get(r.version, 0) < blocks}.values())
 
 
+def by_version(dbms: str, releases: Iterable[Release], wanted: Iterable[str]) -> dict[str, Release]:
+    """The releases of `dbms` by version; BadSettings when one that is `wanted` is not among them."""
+    versions = {release.version: release for release in releases}
+    if unknown := [version for version in wanted if version not in versions]:
+        advice = f"See: pointdrop releases list {dbms}"
+        raise BadSettings(f"{dbms} {', '.join(unknown)}: not a known, runnable release. {advice}")
+    return versions
+
+
 def _named(measure: Measure, config: str, releases: Sequence[Release], measured: Mapping[str, int]) -> list[Work]:
-    by_version = {release.version: release for release in releases}
-    unknown = [version for version in (*measure.versions, measure.control) if version and version not in by_version]
-    if unknown:
-        raise BadSettings(
-            f"{measure.dbms} {', '.join(unknown)}: not a known, runnable release. "
-            f"See: pointdrop releases list {measure.dbms}"
-        )
-    missing = _missing((by_version[version] for version in measure.versions), measured, measure.blocks)
-    control = by_version[measure.control or measure.versions[0]]
-    return [Work(measure, config, "", missing, control)] if missing else []
+    first = measure.control or measure.versions[0]
+    versions = by_version(measure.dbms, releases, (*measure.versions, first))
+    missing = _missing((versions[version] for version in measure.versions), measured, measure.blocks)
+    return [Work(measure, config, "", missing, versions[first])] if missing else []
 
 
 def _sessions(
@@ -169,12 +167,10 @@ def _sessions(
     wanted: Mapping[str, tuple[Release, ...]],
     lines: Mapping[str, list[Release]],
 ) -> list[Work]:
-    if measure.lane == "time":
-        return [
-            Work(measure, config, line, releases, _control(measure, line, lines)) for line, releases in wanted.items()
-        ]
-    if not wanted:
-        return []
-    everything = in_version_order(release for releases in wanted.values() for release in releases)
-    line = next(iter(wanted)) if len(wanted) == 1 else ""
-    return [Work(measure, config, line, everything, _control(measure, everything[-1].line, lines))]
+    wanted = {line: releases for line, releases in wanted.items() if releases}
+    if measure.lane == "instructions" and len(wanted) > 1:
+        wanted = {"": in_version_order(release for releases in wanted.values() for release in releases)}
+    return [
+        Work(measure, config, line, releases, _control(measure, releases[-1].line, lines))
+        for line, releases in wanted.items()
+    ]

@@ -64,17 +64,16 @@ def lines(summary: Summary) -> list[str]:
     series     32 read
     findings   none: no series moved by more than its noise
     """
-    shown = ", ".join(summary.releases) if len(summary.releases) <= 6 else _abridged(summary.releases)
-    rows = [
-        ("releases", f"{len(summary.releases)} measured: {shown}" if summary.releases else "nothing new to measure")
-    ]
-    lost = "".join(
-        f", {count} {word}" for count, word in ((summary.noisy, "noisy"), (summary.failed, "failed")) if count
-    )
-    rows.append(("blocks", f"{summary.blocks} finished in {summary.minutes:.1f} minutes{lost}"))
-    rows.append(("series", f"{summary.series} read"))
+    names = summary.releases
+    shown = ", ".join(names if len(names) <= 6 else (*names[:2], "...", *names[-2:])).replace(", ..., ", " ... ")
+    lost = [f", {count} {word}" for count, word in ((summary.noisy, "noisy"), (summary.failed, "failed")) if count]
     findings = ", ".join(f"{count} {name}" for name, count in summary.findings.items())
-    rows.append(("findings", findings or "none: no series moved by more than its noise"))
+    rows = [
+        ("releases", f"{len(names)} measured: {shown}" if names else "nothing new to measure"),
+        ("blocks", f"{summary.blocks} finished in {summary.minutes:.1f} minutes{''.join(lost)}"),
+        ("series", f"{summary.series} read"),
+        ("findings", findings or "none: no series moved by more than its noise"),
+    ]
     if summary.issues:
         rows.append(("issues", ", ".join(f"{count} {what}" for what, count in summary.issues.items())))
     if summary.issues_at:
@@ -86,7 +85,3 @@ def lines(summary: Summary) -> list[str]:
         rows.append(("note", f"and {len(summary.notes) - MOST_NOTES} more; --format json has them all"))
     rows += [("not done", reason) for reason in summary.incomplete]
     return [f"{name:<10} {text}" for name, text in rows]
-
-
-def _abridged(releases: Sequence[str]) -> str:
-    return f"{', '.join(releases[:2])} ... {', '.join(releases[-2:])}"

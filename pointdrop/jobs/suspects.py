@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from history.errors import BadSettings
 from history.keys import issue_key
 from history.metrics import MetricRegistry
 from history.model import Finding, Move, Release
 from history.versions import version_key
-from pointdrop.jobs.release_selection import Work, in_version_order, spread
+from pointdrop.jobs.release_selection import Work, by_version, in_version_order, spread
 from runners.settings.plans import Measure, Plan
 
 #: Blocks of each side; four give the ABBA order its full effect.
@@ -46,8 +46,12 @@ class Suspect:
     release: str
 
     def __str__(self) -> str:
-        place = "/".join((self.server, self.dbms, self.config, self.benchmark, self.lane))
-        return f"{place}/{self.previous}..{self.release}"
+        return f"{'/'.join(self.place)}/{self.previous}..{self.release}"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Server, DBMS, config, benchmark and lane: what one session measures."""
+        return astuple(self)[:5]
 
     @classmethod
     def parse(cls, text: str) -> Suspect:
@@ -84,15 +88,9 @@ def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[st
             dear = lane == "time" and (finding.kind == "improvement" or _place(move) in counted)
             if not wanted and (dear or (finding.tier != "provisional" and not narrow)):
                 continue
-            suspect = Suspect(
-                move.key.server,
-                finding.dbms,
-                move.key.config,
-                move.key.benchmark,
-                lane,
-                finding.previous,
-                finding.release,
-            )
+            key = move.key
+            place = (key.server, finding.dbms, key.config, key.benchmark, lane)
+            suspect = Suspect(*place, finding.previous, finding.release)
             size[suspect] = max(size.get(suspect, 0.0), abs(move.change_pct))
     return sorted(size, key=lambda suspect: (-size[suspect], suspect))
 
@@ -133,35 +131,34 @@ def confirmation_work(wanted: Iterable[Suspect], plan: Plan, releases: Mapping[s
     """
     sessions: dict[tuple[str, ...], list[Suspect]] = {}
     for suspect in wanted:
-        place = (suspect.server, suspect.dbms, suspect.config, suspect.benchmark, suspect.lane)
-        sessions.setdefault(place, []).append(suspect)
+        sessions.setdefault(suspect.place, []).append(suspect)
     return [_session(together, plan, releases) for together in sessions.values()]
 
 
 def _session(together: Sequence[Suspect], plan: Plan, by_dbms: Mapping[str, Iterable[Release]]) -> Work:
     first = together[0]
-    by_version = {release.version: release for release in by_dbms.get(first.dbms, ())}
     versions = dict.fromkeys(version for suspect in together for version in (suspect.previous, suspect.release))
-    unknown = [version for version in versions if version not in by_version]
-    if unknown:
-        raise BadSettings(f"{first}: {first.dbms} {', '.join(unknown)}: not a known, runnable release")
-    measure = _measure(first, plan)
-    chosen = {version: by_version[version] for version in versions}
+    releases = by_version(first.dbms, by_dbms.get(first.dbms, ()), versions)
+    measure = _of_plan(first, plan)
+    if measure is None:
+        raise BadSettings(f"{first}: the plan {plan.name} measures no such thing, so it cannot be confirmed with it")
+    measure = measure.model_copy(update={"blocks": CONFIRM_BLOCKS[first.lane], "backfill": None})
+    chosen = {version: releases[version] for version in versions}
     if first.lane == "instructions":
-        chosen |= {r.version: r for suspect in together for r in _between(suspect, by_version)}
-    releases = in_version_order(chosen.values())
-    return Work(measure, first.config, "", releases, releases[0], again=True)
+        chosen |= {r.version: r for suspect in together for r in _between(suspect, releases)}
+    candidates = in_version_order(chosen.values())
+    return Work(measure, first.config, "", candidates, candidates[0], again=True)
 
 
-def _between(suspect: Suspect, by_version: Mapping[str, Release]) -> list[Release]:
+def _between(suspect: Suspect, releases: Mapping[str, Release]) -> list[Release]:
     """Releases of the suspect's line between its two sides, spread when there are many; none between two lines."""
-    before, after = by_version[suspect.previous], by_version[suspect.release]
+    before, after = releases[suspect.previous], releases[suspect.release]
     if before.line != after.line:
         return []
     low, high = (version_key(suspect.dbms, side.version) for side in (before, after))
     inside = [
         release
-        for release in in_version_order(by_version.values())
+        for release in in_version_order(releases.values())
         if release.line == after.line and low < version_key(suspect.dbms, release.version) < high
     ]
     return spread(inside, MOST_BETWEEN)
@@ -169,14 +166,6 @@ def _between(suspect: Suspect, by_version: Mapping[str, Release]) -> list[Releas
 
 def _of_plan(suspect: Suspect, plan: Plan) -> Measure | None:
     """How `plan` measures it."""
-    for measure in plan.measure:
-        same = (measure.dbms, measure.benchmark, measure.lane) == (suspect.dbms, suspect.benchmark, suspect.lane)
-        if same and suspect.config in measure.configs:
-            return measure
-    return None
-
-
-def _measure(suspect: Suspect, plan: Plan) -> Measure:
-    if measure := _of_plan(suspect, plan):
-        return measure.model_copy(update={"blocks": CONFIRM_BLOCKS[suspect.lane], "backfill": None})
-    raise BadSettings(f"{suspect}: the plan {plan.name} measures no such thing, so it cannot be confirmed with it")
+    wanted = (suspect.dbms, suspect.benchmark, suspect.lane)
+    measures = (m for m in plan.measure if (m.dbms, m.benchmark, m.lane) == wanted and suspect.config in m.configs)
+    return next(measures, None)

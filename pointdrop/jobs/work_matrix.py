@@ -4,14 +4,14 @@ holds."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from pointdrop.jobs.measurement import MeasurementSetup, estimates, named_work, planned_work, runnable_releases
-from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, within_budget
+from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.suspects import Suspect, confirmation_work
-from runners.sessions import Estimate
 from runners.settings import Plan, narrowed
 
 #: A job may take this many times its estimate, and this many minutes besides, for downloads, builds and noisy blocks.
@@ -31,46 +31,33 @@ def matrix_rows(
     rows: list[dict[str, Any]] = []
     later: list[str] = []
     for server in servers:
-        jobs = _jobs(planned_work(setup, plan, server, dbms))
-        minutes = [
-            estimated_minutes(setup, plan, server, named_work(setup, narrow, (job["dbms"],), versions))
-            for job, versions in jobs
-            for narrow in (narrowed(plan, job["benchmark"], job["lane"], job["config"]),)
-        ]
-        begun = within_budget(
-            [_whole(number, job_minutes) for number, job_minutes in enumerate(minutes)], plan.budget_minutes
-        )
-        for (job, versions), job_minutes, begins in zip(jobs, minutes, begun, strict=True):
-            if begins:
-                timeout = timeout_minutes(job_minutes)
-                rows.append({"server": server, **job, "releases": ",".join(versions), "timeout_minutes": timeout})
+        left = math.inf if plan.budget_minutes is None else plan.budget_minutes
+        for number, row in enumerate(_rows(planned_work(setup, plan, server, dbms), server)):
+            narrow = narrowed(plan, row["benchmark"], row["lane"], row["config"])
+            work = named_work(setup, narrow, (row["dbms"],), row["releases"].split(","))
+            minutes = estimated_minutes(setup, plan, server, work)
+            if not number or minutes <= left:
+                left = max(0.0, left - minutes)
+                rows.append({**row, "timeout_minutes": timeout_minutes(minutes)})
             else:
-                later.append(" ".join((server, *job.values())))
+                del row["releases"]
+                later.append(" ".join(row.values()))
     return rows, later
 
 
-def _jobs(work: Iterable[Work]) -> list[tuple[dict[str, str], list[str]]]:
-    """What one job measures, as the first keys of its row, with the versions; in the order of `work`."""
+def _rows(work: Iterable[Work], server: str) -> list[dict[str, str]]:
+    """What one job measures, in the order of `work`."""
     jobs: dict[tuple[str, ...], dict[str, str]] = {}
     for item in work:
         key = (item.measure.dbms, item.line, item.measure.benchmark, item.measure.lane, item.config)
         jobs.setdefault(key, {}).update({release.version: release.line for release in item.candidates})
     return [
-        (
-            {
-                "dbms": dbms, "line": ",".join(dict.fromkeys(versions.values())), "benchmark": benchmark, "lane": lane,
-                "config": config,
-            },
-            list(versions),
-        )
+        {
+            "server": server, "dbms": dbms, "line": ",".join(dict.fromkeys(versions.values())),
+            "benchmark": benchmark, "lane": lane, "config": config, "releases": ",".join(versions),
+        }
         for (dbms, _, benchmark, lane, config), versions in jobs.items()
     ]  # fmt: skip
-
-
-def _whole(number: int, minutes: float) -> Estimate:
-    """A job as if it were one block: it is not split, so all of it fits or nothing; but the first is always done."""
-    seconds = minutes * SECONDS_A_MINUTE
-    return Estimate(blocks=1, seconds=seconds, disk_bytes=0, block_seconds=seconds if number else 0.0)
 
 
 def suspect_rows(setup: MeasurementSetup, plan: Plan, suspects: Iterable[Suspect]) -> list[dict[str, Any]]:

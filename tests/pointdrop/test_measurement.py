@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -66,7 +67,7 @@ def test_what_the_canary_took_is_in_the_history_and_in_the_upload(
     times = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
     uploaded: list[CanaryReading] = []
     bench, begun = prepared(tmp_path, configs, "quick")
-    bench = replace(bench, keep_reading=uploaded.append)
+    bench = replace(bench, spool=cast("Any", SimpleNamespace(keep=uploaded.extend)))
     host = Canary(tmp_path, read=lambda folder: times, pause_s=0)
     monkeypatch.setattr(MeasurementSetup, "canary", host)
     monkeypatch.setattr(measurement, "run_session", lambda *plan, **options: Outcome(planned=0))
@@ -91,7 +92,7 @@ def test_a_session_is_not_lost_for_want_of_the_readings_after_it(
     times = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
     uploaded: list[CanaryReading] = []
     bench, begun = prepared(tmp_path, configs, "quick")
-    bench = replace(bench, keep_reading=uploaded.append)
+    bench = replace(bench, spool=cast("Any", SimpleNamespace(keep=uploaded.extend)))
     monkeypatch.setattr(MeasurementSetup, "canary", Canary(tmp_path, read=lambda folder: times, pause_s=0))
     monkeypatch.setattr(measurement, "run_session", lambda *plan, **options: Outcome(planned=1, done=1))
     append = Store.append_reading
