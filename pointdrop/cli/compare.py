@@ -112,14 +112,14 @@ def pick_profile(name: str, lane: str, configs: Path) -> Profile:
 
 
 def _print(report: CompareReport, format: str, out: Path | None) -> None:
-    from pointdrop.jobs.compare_views import compared_rows, junit, markdown, text_lines
+    from pointdrop.jobs.compare_views import junit, markdown, text_lines
 
     if format == "json":
         text = report.model_dump_json(indent=2) + "\n"
     elif format == "markdown":
         text = markdown(report)
     elif format == "csv":
-        text = rows_text(compared_rows(report), format, COMPARED)
+        text = rows_text([row.model_dump() for row in report.tests], format, COMPARED)
     elif format == "junit":
         text = junit(report)
     else:
@@ -138,7 +138,6 @@ def repeat(
 
     The results go into the history as a session of their own. Exit code 4 when something could not be measured.
     """
-
     from history.errors import UnknownSeries
     from history.model import Block, Run, Session
     from history.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from pointdrop.cli import options
 from pointdrop.cli.options import names_in, tests_in, write_outputs
 from pointdrop.cli.rows import emit
 from pointdrop.paths import configs_dir, state_dir
+
+if TYPE_CHECKING:
+    from pointdrop.jobs.compare import CompareReport
 
 group = typer.Typer(no_args_is_help=True)
 
@@ -23,15 +26,14 @@ Head = Annotated[str, typer.Option("--head", help="The full SHA of the patch.")]
 def gate_command(
     event: Annotated[Path, typer.Option("--event", envvar="GITHUB_EVENT_PATH", help="The event, as JSON.")],
     servers: Annotated[str, typer.Option(help="Servers that may be asked for, the default first.")] = "small,medium",
-    github_output: Annotated[
-        Path | None, typer.Option("--github-output", help="Append pr, base, head and server to this file of a step.")
-    ] = None,
+    github_output: options.GithubOutput = None,
 ) -> None:
     """Check that a `/bench [SERVER] [SHA]` comes from somebody who may write, and fix the commits.
 
     Asks GitHub (GITHUB_TOKEN, GITHUB_REPOSITORY) for the permission and for the pull request. Exit code 1 when refused.
-    """
 
+    Outputs: pr, base, head, server.
+    """
     from alerts import load_settings
     from alerts.trackers.access import account_from
     from pointdrop.jobs.patches import Refused, gate
@@ -66,15 +68,15 @@ def run_command(
     summary: Annotated[
         Path | None, typer.Option("--summary", help="Append the report as Markdown to this file.")
     ] = None,
-    github_output: Annotated[
-        Path | None, typer.Option("--github-output", help="Append result and verdict to this file of a step.")
-    ] = None,
+    github_output: options.GithubOutput = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Build both commits and compare them, everything of theirs inside bubblewrap.
 
     Sources are fetched by SHA into a bare mirror and unpacked from `git archive`, so nothing of a commit runs outside
     the sandbox. Needs no token. Exit code 4 when it stopped before all was clear; the result is written all the same.
+
+    Outputs: result, verdict.
     """
     from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
@@ -148,7 +150,6 @@ def publish_command(
 
     Nothing of a result that is not of the right form is shown; then the exit code is 2 and the comment says so.
     """
-
     from alerts import load_settings
     from alerts.pull_requests import publish_check, publish_comment
     from alerts.trackers.access import account_from
@@ -158,21 +159,16 @@ def publish_command(
     account = account_from(os.environ, settings)
     pr = pr or patches.pull_of(account.github, account.repository, head)
     problem: patches.BadResult | None = None
-    reason = ""
+    ending = "failed" if outcome == "failure" else "did not run to its end"
+    report: CompareReport | str = f"the measuring job {ending}"
     if untrusted.exists() or outcome == "success":
         try:
             report = patches.public_report(patches.read_result(untrusted, head))
         except patches.BadResult as error:
-            problem, reason = error, "the measuring machine handed over a result of the wrong form"
-    else:
-        reason = "the measuring job failed" if outcome == "failure" else "the measuring job did not run to its end"
-    if reason:
-        text = patches.failed_comment(reason, head, run_url)
-        check = patches.failed_check(reason, head, pr, run_url)
-    else:
-        text, check = patches.comment(report, head, run_url), patches.check(report, head, pr, run_url)
+            problem, report = error, "the measuring machine handed over a result of the wrong form"
+    check = patches.check(report, head, pr, run_url)
     publish_check(account, settings, check)
-    publish_comment(account, settings, pr, text)
+    publish_comment(account, settings, pr, patches.comment(report, head, run_url))
     typer.echo(f"pull request {pr}: {check.conclusion}, {check.title}")
     if problem:
         raise problem

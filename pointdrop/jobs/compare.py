@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, geometric_mean
-from typing import Any
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from detector.attachments import comparable
-from detector.compare import Comparison, compare, family_verdict
+from detector.compare import Comparison, Verdict, compare, family_verdict
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
-from history.model import Better, Block, FunctionCost, Lane, Run, Session
+from history.model import Block, Lane, Measurement, Run, Session
 from pointdrop.jobs.comparison_sides import Shelf, Side
 from runners.releases import Installed
 from runners.sessions import Event, plan_session, run_session
@@ -35,46 +35,56 @@ FEWEST_BLOCKS = 2
 MOST_NOISY_ROUNDS = 2
 MOST_FUNCTIONS = 5
 
+Count = Annotated[int, Field(ge=0, le=100_000)]
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
 
-class TestRow(BaseModel):
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Function(_Part):
+    """Instructions per operation of one function."""
+
+    name: str
+    before: Number
+    after: Number
+
+
+class TestRow(_Part):
     """One test and metric."""
 
     __test__ = False
-    model_config = ConfigDict(frozen=True)
 
     test: str
     group: str
     metric: str
-    verdict: str
-    """SAME, DIFFERENT or UNKNOWN."""
-    direction: str
-    """regression, improvement, or empty."""
-    before: float
-    after: float
-    change_pct: float
-    low_pct: float | None
-    high_pct: float | None
-    blocks: int
+    verdict: Verdict
+    direction: Literal["", "regression", "improvement"]
+    before: Number
+    after: Number
+    change_pct: Number
+    low_pct: Number | None
+    high_pct: Number | None
+    blocks: Count
     """Of each side, at least."""
-    functions: tuple[dict[str, Any], ...] = ()
-    """name, before, after: instructions per operation of the functions that changed most."""
+    functions: tuple[Function, ...] = ()
+    """Those that changed most."""
 
 
-class CompareReport(BaseModel):
+class CompareReport(_Part):
     """The answer of `pointdrop compare`; its JSON is `--format json`."""
-
-    model_config = ConfigDict(frozen=True)
 
     base: str
     candidate: str
     server: str
     lane: Lane
     profile: str
-    verdict: str
+    verdict: Verdict
     """Of all tests together: DIFFERENT when any surely differs, SAME when all are, else UNKNOWN."""
-    rounds: int
-    blocks: int
-    minutes: float
+    rounds: Count
+    blocks: Count
+    minutes: Number
     stopped: str = ""
     tests: tuple[TestRow, ...]
     warnings: tuple[str, ...] = ()
@@ -108,7 +118,6 @@ class ComparisonSetup:
     sandbox: bool = False
     """Run the servers of both sides inside bubblewrap."""
     on_event: Callable[[Event], None] = lambda event: None
-    keep: Callable[[Session, Run, Block], None] = lambda session, run, block: None
 
 
 @dataclass
@@ -118,9 +127,9 @@ class _Values:
     sides: tuple[dict[tuple[str, str], list[float]], ...] = field(
         default_factory=lambda: (defaultdict(list), defaultdict(list))
     )
-    group: dict[str, str] = field(default_factory=dict)
-    better: dict[str, Better] = field(default_factory=dict)
-    functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}))
+    newest: dict[tuple[str, str], Measurement] = field(default_factory=dict)
+    functions: tuple[dict[str, dict[str, float]], ...] = field(default_factory=lambda: ({}, {}))
+    """Instructions per operation, by test and function."""
     blocks: int = 0
     unusable: str = ""
     """Why the newest block that does not count does not."""
@@ -132,10 +141,11 @@ class _Values:
         self.blocks += 1
         for measurement in block.measurements:
             if measurement.metric in judged:
-                self.sides[side][measurement.test, measurement.metric].append(measurement.value)
-                self.group[measurement.test] = measurement.group
-                self.better[measurement.metric] = measurement.better
-        self.functions[side].update(block.functions)
+                key = measurement.test, measurement.metric
+                self.sides[side][key].append(measurement.value)
+                self.newest[key] = measurement
+        for test, costs in block.functions.items():
+            self.functions[side][test] = {cost.function: cost.insn_per_op for cost in costs}
 
     def shared(self) -> dict[tuple[str, str], list[float]]:
         """Values of the base that have some of the candidate beside them."""
@@ -146,6 +156,10 @@ class _Values:
         if self.shared():
             return ""
         return f"no block of both sides counts: {self.unusable or 'none has a value to judge by'}"
+
+    def comparisons(self, metrics: MetricRegistry) -> dict[tuple[str, str], Comparison]:
+        """The verdict on each test and metric that both sides have."""
+        return {key: judge(before, self.sides[1][key], *key, metrics) for key, before in self.shared().items()}
 
     def alone(self) -> list[str]:
         """In words, what only one side has: a step of the Insert Benchmark is void where its inserts fell behind."""
@@ -195,7 +209,6 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
         def sink(session: Session, run: Run, block: Block) -> None:
             is_base = (run.release.version, run.config) == (installed.release.version, base.config)
             values.add(0 if is_base else 1, block, judged)
-            setup.keep(session, run, block)
 
         outcome = run_session(
             plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event,
@@ -212,7 +225,8 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
                 stopped = nothing
                 break
             continue
-        unclear = {test for test, _ in _unclear(values, setup.metrics)}
+        comparisons = values.comparisons(setup.metrics)
+        unclear = {test for (test, _), comparison in comparisons.items() if comparison.verdict == "UNKNOWN"}
         wanted = tuple(test for test in setup.tests if test.name in unclear)
     minutes = (time.monotonic() - began) / 60
     return _report(setup, values, rounds, minutes, stopped, warnings)
@@ -223,42 +237,17 @@ def judge(
 ) -> Comparison:
     """The verdict on one test and metric, held by the metric's known noise and smallest change."""
     floor_pct, noise = metrics[metric].smallest_change_pct, noise_prior(metrics[metric], test)
-    return compare(before, after, floor_pct=floor_pct, noise=noise)
-
-
-def _few(comparison: Comparison) -> bool:
-    return min(comparison.blocks_before, comparison.blocks_after) < FEWEST_BLOCKS
-
-
-def _settled(comparison: Comparison) -> Comparison:
-    """What is said of it: a limit may have come before the second block of a difference."""
-    return (
-        replace(comparison, verdict="UNKNOWN") if comparison.verdict == "DIFFERENT" and _few(comparison) else comparison
-    )
-
-
-def _unclear(values: _Values, metrics: MetricRegistry) -> list[tuple[str, str]]:
-    """Tests and metrics that more blocks could settle: UNKNOWN, or different on too few blocks to be told."""
-    unclear = []
-    for (test, metric), before in values.shared().items():
-        comparison = judge(before, values.sides[1][test, metric], test, metric, metrics)
-        if _settled(comparison).verdict == "UNKNOWN":
-            unclear.append((test, metric))
-    return unclear
+    comparison = compare(before, after, floor_pct=floor_pct, noise=noise)
+    if comparison.verdict == "DIFFERENT" and min(len(before), len(after)) < FEWEST_BLOCKS:
+        return replace(comparison, verdict="UNKNOWN")
+    return comparison
 
 
 def _report(
     setup: ComparisonSetup, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
 ) -> CompareReport:
-    comparisons = {
-        key: _settled(judge(before, values.sides[1][key], *key, setup.metrics))
-        for key, before in values.shared().items()
-    }
+    comparisons = values.comparisons(setup.metrics)
     order = {test.name: number for number, test in enumerate(setup.tests)}
-    rows = [
-        _row(values, key, comparison)
-        for key, comparison in sorted(comparisons.items(), key=lambda item: (order[item[0][0]], item[0]))
-    ]
     return CompareReport(
         base=f"{setup.base[0]}",
         candidate=f"{setup.candidate[0]}",
@@ -270,7 +259,9 @@ def _report(
         blocks=values.blocks,
         minutes=round(minutes, 2),
         stopped=stopped,
-        tests=tuple(rows),
+        tests=tuple(
+            _row(values, key, comparisons[key]) for key in sorted(comparisons, key=lambda key: (order[key[0]], key))
+        ),
         warnings=tuple(dict.fromkeys([*warnings, *values.alone()])),
     )
 
@@ -278,39 +269,35 @@ def _report(
 def _row(values: _Values, key: tuple[str, str], comparison: Comparison) -> TestRow:
     test, metric = key
     before, after = (geometric_mean(side[key]) if min(side[key]) > 0 else fmean(side[key]) for side in values.sides)
-    worse = (comparison.change_pct > 0) == (values.better[metric] == "lower")
-    direction = "" if comparison.verdict != "DIFFERENT" else "regression" if worse else "improvement"
+    worse = (comparison.change_pct > 0) == (values.newest[key].better == "lower")
+    different = comparison.verdict == "DIFFERENT"
     return TestRow(
         test=test,
-        group=values.group[test],
+        group=values.newest[key].group,
         metric=metric,
         verdict=comparison.verdict,
-        direction=direction,
+        direction="" if not different else "regression" if worse else "improvement",
         before=before,
         after=after,
         change_pct=comparison.change_pct,
         low_pct=comparison.low_pct if math.isfinite(comparison.low_pct) else None,
         high_pct=comparison.high_pct if math.isfinite(comparison.high_pct) else None,
         blocks=min(comparison.blocks_before, comparison.blocks_after),
-        functions=_functions(values, test) if direction else (),
+        functions=moved_functions(*(side.get(test, {}) for side in values.functions)) if different else (),
     )
 
 
-def _functions(values: _Values, test: str) -> tuple[dict[str, Any], ...]:
-    before, after = ({c.function: c.insn_per_op for c in side.get(test, ())} for side in values.functions)
-    return moved_functions(before, after)
-
-
-def moved_functions(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[dict[str, Any], ...]:
+def moved_functions(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Function, ...]:
     """The functions whose instructions per operation changed most, of two lists of the most expensive ones.
 
     >>> moved_functions({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "plan": 25.0, "audit": 9.0})
-    ({'name': 'audit', 'before': 0.0, 'after': 9.0}, {'name': 'plan', 'before': 20.0, 'after': 25.0})
+    (Function(name='audit', before=0.0, after=9.0), Function(name='plan', before=20.0, after=25.0))
     """
     if not before or not after:
         return ()
     moved = {name: abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in comparable(before, after)}
     largest = sorted((name for name, size in moved.items() if size), key=lambda name: (-moved[name], name))
     return tuple(
-        {"name": n, "before": before.get(n, 0.0), "after": after.get(n, 0.0)} for n in largest[:MOST_FUNCTIONS]
+        Function(name=name, before=before.get(name, 0.0), after=after.get(name, 0.0))
+        for name in largest[:MOST_FUNCTIONS]
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 from xml.etree import ElementTree
 
+from alerts.safetext import code
 from pointdrop.jobs.compare import CompareReport, TestRow
 
 MARKS = {"regression": "▼", "improvement": "▲", "": " "}
@@ -37,11 +37,6 @@ def interval(row: TestRow) -> str:
     return f"[{row.low_pct:+.1f}, {row.high_pct:+.1f}]"
 
 
-def compared_rows(report: CompareReport) -> list[dict[str, Any]]:
-    """A row for each test and metric, without its functions."""
-    return [row.model_dump(exclude={"functions"}) for row in report.tests]
-
-
 def text_lines(report: CompareReport) -> list[str]:
     """The whole report for a terminal."""
     width = max((len(row.test) for row in report.tests), default=4)
@@ -56,42 +51,33 @@ def text_lines(report: CompareReport) -> list[str]:
         )
     for row in report.tests:
         for f in row.functions:
-            lines.append(f"    {row.test}  {f['name']}  {f['before']:,.0f} -> {f['after']:,.0f} instructions")
+            lines.append(f"    {row.test}  {f.name}  {f.before:,.0f} -> {f.after:,.0f} instructions")
     lines += [f"note: {warning}" for warning in report.warnings]
-    lines.append("")
-    lines.append(_ran(report))
-    return lines
-
-
-def _ran(report: CompareReport) -> str:
     ran = f"{report.base} against {report.candidate} on {report.server}, {report.lane} lane, profile {report.profile}: "
     ran += f"{report.blocks} blocks in {report.rounds} rounds, {report.minutes:.1f} minutes."
-    return f"{ran} Stopped: {report.stopped}." if report.stopped else ran
+    return [*lines, "", f"{ran} Stopped: {report.stopped}." if report.stopped else ran]
 
 
 def markdown(report: CompareReport) -> str:
     """The report as a GitHub table. Names of sides and tests stand in code spans; nothing else is foreign text."""
     moved = [row for row in report.tests if row.direction]
-    unclear = [row for row in report.tests if row.verdict == "UNKNOWN"]
-    same = [row for row in report.tests if row.verdict == "SAME"]
-    parts = [f"**{headline(report, _code)}**"]
+    parts = [f"**{headline(report, code)}**"]
     if moved:
         parts.append(_markdown_table(moved))
-    functions = [(row.test, function) for row in moved for function in row.functions]
-    if functions:
-        rows = [
-            f"| {_code(test)} | {_code(str(function['name']))} | {function['before']:,.0f} | {function['after']:,.0f} |"
-            for test, function in functions
-        ]
+    rows = [
+        f"| {code(row.test)} | {code(function.name)} | {function.before:,.0f} | {function.after:,.0f} |"
+        for row in moved
+        for function in row.functions
+    ]
+    if rows:
         table = "\n".join(["| test | function | before | after |", "| --- | --- | ---: | ---: |", *rows])
         parts.append(_folded("Functions that changed most, in instructions per operation", table))
-    if unclear:
-        parts.append(_folded(f"{len(unclear)} not clear", _markdown_table(unclear)))
-    if same:
-        parts.append(_folded(f"{len(same)} the same", _markdown_table(same)))
-    ran = f"{_code(report.base)} against {_code(report.candidate)} on {_code(report.server)}, {report.lane} lane, "
+    for verdict, words in (("UNKNOWN", "not clear"), ("SAME", "the same")):
+        if of_verdict := [row for row in report.tests if row.verdict == verdict]:
+            parts.append(_folded(f"{len(of_verdict)} {words}", _markdown_table(of_verdict)))
+    ran = f"{code(report.base)} against {code(report.candidate)} on {code(report.server)}, {report.lane} lane, "
     ran += f"{report.blocks} blocks, {report.minutes:.1f} minutes."
-    parts.append(f"{ran} Stopped: {_code(report.stopped)}." if report.stopped else ran)
+    parts.append(f"{ran} Stopped: {code(report.stopped)}." if report.stopped else ran)
     return "\n\n".join(parts) + "\n"
 
 
@@ -103,22 +89,9 @@ def _markdown_table(rows: Iterable[TestRow]) -> str:
     lines = ["| test | metric | verdict | change | interval | blocks |", "| --- | --- | --- | ---: | --- | ---: |"]
     for row in rows:
         verdict = f"{MARKS[row.direction]} {row.direction}" if row.direction else row.verdict
-        cells = (
-            _code(row.test),
-            _code(row.metric),
-            verdict,
-            f"{row.change_pct:+.2f} %",
-            interval(row),
-            str(row.blocks),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        numbers = f"{row.change_pct:+.2f} % | {interval(row)} | {row.blocks}"
+        lines.append(f"| {code(row.test)} | {code(row.metric)} | {verdict} | {numbers} |")
     return "\n".join(lines)
-
-
-def _code(text: str) -> str:
-    """A code span that foreign text cannot leave: no backtick, no pipe, no line break, no control character."""
-    printable = "".join(c if c.isprintable() else " " for c in text.replace("`", "'").replace("|", "/"))
-    return f"`{' '.join(printable.split())[:200] or '-'}`"
 
 
 def junit(report: CompareReport) -> str:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from alerts.pull_requests import Check, Conclusion, comment_body
 from alerts.render import REQUIRED, Section
 from alerts.safetext import Markdown, code
-from pointdrop.jobs.compare import CompareReport
+from pointdrop.jobs.compare import CompareReport, Function, TestRow
 from pointdrop.jobs.compare_views import headline, markdown
 from runners.errors import RunnersError
 
@@ -141,56 +141,37 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.=,-]{1,80}$")]
 Group = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.=, -]{1,80}$")]
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Free = Annotated[str, Field(max_length=1_000)]
-Count = Annotated[int, Field(ge=0, le=100_000)]
-Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Function(_Strict):
+class ResultFunction(Function):
     name: Annotated[str, Field(min_length=1, max_length=2_000)]
-    before: Number
-    after: Number
 
 
-class ResultRow(_Strict):
-    """`pointdrop.jobs.compare.TestRow`, with nothing free but the names of functions."""
+class ResultRow(TestRow):
+    """With nothing free but the names of functions."""
 
     test: Name
     group: Group
     metric: Literal["insn/o", "qps", "cpu_us/o"]
-    verdict: Literal["SAME", "DIFFERENT", "UNKNOWN"]
-    direction: Literal["", "regression", "improvement"]
-    before: Number
-    after: Number
-    change_pct: Number
-    low_pct: Number | None
-    high_pct: Number | None
-    blocks: Count
-    functions: Annotated[tuple[Function, ...], Field(max_length=10)]
+    functions: Annotated[tuple[ResultFunction, ...], Field(max_length=10)]
 
 
-class ResultReport(_Strict):
-    """`CompareReport`, held to bounds."""
+class ResultReport(CompareReport):
+    """Held to bounds."""
 
     base: Free
     candidate: Free
     server: Name
-    lane: Literal["time", "instructions"]
     profile: Name
-    verdict: Literal["SAME", "DIFFERENT", "UNKNOWN"]
-    rounds: Count
-    blocks: Count
-    minutes: Number
     stopped: Free
     tests: Annotated[tuple[ResultRow, ...], Field(min_length=1, max_length=200)]
     warnings: Annotated[tuple[Free, ...], Field(max_length=100)]
 
 
-class PatchResult(_Strict):
+class PatchResult(BaseModel):
     """What the measuring machine hands over: `result.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["pointdrop.patch/1"] = "pointdrop.patch/1"
     dbms: Literal["postgres", "mysql", "mariadb", "myrocks"]
@@ -205,21 +186,10 @@ def patch_result(dbms: str, base: str, head: str, report: CompareReport) -> Patc
     if not report.tests:
         raise PatchError(f"nothing was measured of both commits: {report.stopped or 'no test has a value of both'}")
     cut = {"stopped": report.stopped[:1_000], "warnings": tuple(text[:1_000] for text in report.warnings[:100])}
-    rows = [
-        row.model_copy(
-            update={"functions": tuple({**function, "name": function["name"][:2_000]} for function in row.functions)}
-        )
-        for row in report.tests
-    ]
-    held = report.model_copy(update={**cut, "tests": tuple(rows)})
-    return PatchResult.model_validate(
-        {
-            "dbms": dbms,
-            "base_sha": base,
-            "head_sha": head,
-            "report": ResultReport.model_validate_json(held.model_dump_json()),
-        }
-    )
+    values = report.model_dump() | cut
+    for row in values["tests"]:
+        row["functions"] = tuple(function | {"name": function["name"][:2_000]} for function in row["functions"])
+    return PatchResult.model_validate({"dbms": dbms, "base_sha": base, "head_sha": head, "report": values})
 
 
 def read_result(path: Path, head: str) -> PatchResult:
@@ -232,17 +202,16 @@ def read_result(path: Path, head: str) -> PatchResult:
     if len(content) > MOST_BYTES:
         raise BadResult(f"the result has more than {MOST_BYTES} bytes")
     try:
-        result = PatchResult.model_validate_json(content)
+        result = PatchResult.model_validate_json(content, strict=True)
     except ValidationError as error:
         # Neither values nor keys: both are the stranger's.
         kinds = sorted({problem["type"] for problem in error.errors(include_input=False, include_url=False)})
         raise BadResult(f"the result is not of the form pointdrop.patch/1: {', '.join(kinds)}") from None
     if result.head_sha != head:
         raise BadResult(f"the result is of another commit than {head}")
-    keys = [(row.test, row.metric) for row in result.report.tests]
-    if len(set(keys)) != len(keys) or any(
-        bool(row.direction) != (row.verdict == "DIFFERENT") for row in result.report.tests
-    ):
+    rows = result.report.tests
+    twice = len({(row.test, row.metric) for row in rows}) != len(rows)
+    if twice or any(bool(row.direction) != (row.verdict == "DIFFERENT") for row in rows):
         raise BadResult("the result contradicts itself")
     return result
 
@@ -253,23 +222,27 @@ def read_result(path: Path, head: str) -> PatchResult:
 def public_report(result: PatchResult) -> CompareReport:
     """The report with its sides named by commits, not by what the machine called them."""
     names = {"base": f"{result.dbms}@{result.base_sha[:10]}", "candidate": f"{result.dbms}@{result.head_sha[:10]}"}
-    return CompareReport.model_validate(result.report.model_dump() | names)
+    return result.report.model_copy(update=names)
 
 
 def conclusion(report: CompareReport) -> Conclusion:
     """Of the check run: a regression fails it, and what is not clear is neutral."""
-    if report.regressions:
-        return "failure"
-    return "neutral" if report.verdict == "UNKNOWN" else "success"
+    return "failure" if report.regressions else "neutral" if report.verdict == "UNKNOWN" else "success"
 
 
-def comment(report: CompareReport, head: str, run_url: str) -> str:
-    """The sticky comment about a measured patch."""
-    parts = [Section("report", Markdown(_fitting(report).rstrip()), REQUIRED)]
-    if report.warnings:
-        lines = "\n".join(f"* {code(text)}" for text in report.warnings[:10])
-        parts.append(Section("warnings", Markdown(lines), 20))
-    return comment_body(COMMENT, [*parts, Section("footer", _footer(head, run_url), REQUIRED)])
+def comment(report: CompareReport | str, head: str, run_url: str) -> str:
+    """The sticky comment about a measured patch, or why there is no report."""
+    if isinstance(report, str):
+        text = Markdown(f"**This patch could not be measured:** {report}. The log of the run says more.")
+        parts = [Section("failed", text, REQUIRED)]
+    else:
+        parts = [Section("report", Markdown(_fitting(report).rstrip()), REQUIRED)]
+        if report.warnings:
+            lines = "\n".join(f"* {code(text)}" for text in report.warnings[:10])
+            parts.append(Section("warnings", Markdown(lines), 20))
+    link = f" · [run]({run_url})" if re.fullmatch(r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9_./-]+", run_url) else ""
+    footer = Markdown(f"<sub>Commit {code(head)}{link} · `/bench` measures again and edits this comment.</sub>")
+    return comment_body(COMMENT, [*parts, Section("footer", footer, REQUIRED)])
 
 
 def _fitting(report: CompareReport) -> str:
@@ -281,25 +254,9 @@ def _fitting(report: CompareReport) -> str:
     return f"{markdown(report.model_copy(update={'tests': bare}))}\nFunctions do not fit here; the result has them.\n"
 
 
-def check(report: CompareReport, head: str, pr: int, run_url: str) -> Check:
-    """The check run about a measured patch."""
+def check(report: CompareReport | str, head: str, pr: int, run_url: str) -> Check:
+    """The check run about a measured patch, or why there is no report."""
+    if isinstance(report, str):
+        return Check(CHECK, head, "neutral", "Not measured", f"{report}.", f"pr-{pr}", run_url)
     title = f"{report.verdict}: {headline(report)}"
     return Check(CHECK, head, conclusion(report), title, markdown(report), f"pr-{pr}", run_url)
-
-
-def failed_comment(reason: str, head: str, run_url: str) -> str:
-    """The sticky comment when there is no result to show."""
-    text = Markdown(f"**This patch could not be measured:** {reason}. The log of the run says more.")
-    return comment_body(
-        COMMENT, [Section("failed", text, REQUIRED), Section("footer", _footer(head, run_url), REQUIRED)]
-    )
-
-
-def failed_check(reason: str, head: str, pr: int, run_url: str) -> Check:
-    """The check run when there is no result to show."""
-    return Check(CHECK, head, "neutral", "Not measured", f"{reason}.", f"pr-{pr}", run_url)
-
-
-def _footer(head: str, run_url: str) -> Markdown:
-    link = f" · [run]({run_url})" if re.fullmatch(r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9_./-]+", run_url) else ""
-    return Markdown(f"<sub>Commit {code(head)}{link} · `/bench` measures again and edits this comment.</sub>")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
-from history.model import TOP_FUNCTIONS, Block, Release
+from history.model import TOP_FUNCTIONS, Block, Measurement, Release
 from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side
@@ -103,10 +103,9 @@ def test_what_a_limit_left_unsettled_is_not_clear() -> None:
 def test_rows_of_a_comparison_have_the_columns_of_its_csv() -> None:
     from pointdrop.cli.compare import COMPARED
     from pointdrop.cli.rows import rows_text
-    from pointdrop.jobs import compare_views
 
-    rows = compare_views.compared_rows(REPORT)
-    assert all(tuple(found) == COMPARED for found in rows) and len(rows) == 4
+    rows = [row.model_dump() for row in REPORT.tests]
+    assert all(set(row) == {*COMPARED, "functions"} for row in rows) and len(rows) == 4
     assert rows_text(rows, "csv", COMPARED).splitlines()[1].startswith("scan,g,insn/o,DIFFERENT,regression,100.0,145.0")
 
 
@@ -219,7 +218,8 @@ def test_a_difference_is_told_only_after_two_blocks_of_each_side(blocks: int, ve
 
     from pointdrop.jobs.compare import _report
 
-    values = _Values(group={"scan": "g"}, better={"insn/o": "lower"})
+    values = _Values()
+    values.newest["scan", "insn/o"] = Measurement(test="scan", group="g", metric="insn/o", value=1.0, better="lower")
     for side, level in enumerate((100.0, 145.0)):
         values.sides[side]["scan", "insn/o"] = [level] * blocks
     named = SimpleNamespace(name="x", lane="instructions")
@@ -236,7 +236,7 @@ def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -
     last = f"f{TOP_FUNCTIONS - 1}"
     after = {**before, "md5_calc": 5000.0}
     del after[last]
-    assert [one["name"] for one in moved_functions(before, after)] == ["md5_calc"]
-    assert [one["name"] for one in moved_functions(after, before)] == ["md5_calc"]
+    assert [one.name for one in moved_functions(before, after)] == ["md5_calc"]
+    assert [one.name for one in moved_functions(after, before)] == ["md5_calc"]
     del after["f0"]
-    assert [one["name"] for one in moved_functions(before, {**after, "g": 990.0})] == ["md5_calc", "f0", "g"]
+    assert [one.name for one in moved_functions(before, {**after, "g": 990.0})] == ["md5_calc", "f0", "g"]

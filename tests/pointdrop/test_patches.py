@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from alerts.settings import GitHub as GitHubSettings
 from alerts.trackers.access import Account, account_from
 from pointdrop.cli.main import app
+from pointdrop.jobs.compare import Function
 from pointdrop.jobs.patches import (
     MOST_BYTES,
     BadResult,
@@ -332,7 +333,7 @@ def test_a_result_without_tests_is_an_error_and_long_texts_are_cut(tmp_path: Pat
     report = public_report(loaded())
     with pytest.raises(PatchError, match="too busy"):
         patch_result("postgres", BASE, HEAD, report.model_copy(update={"tests": (), "stopped": "too busy"}))
-    functions = ({"name": "std::vector<" * 500, "before": 1.0, "after": 2.0},)
+    functions = (Function(name="std::vector<" * 500, before=1.0, after=2.0),)
     row = report.tests[0].model_copy(update={"functions": functions})
     long = report.model_copy(update={"stopped": "x" * 9_000, "warnings": ("y" * 9_000,) * 200, "tests": (row,)})
     made = patch_result("postgres", BASE, HEAD, long)
