@@ -55,14 +55,15 @@ def bisect(
     JSON keys: after, first, between, exact, reason, differ, dbms, test, metric, levels, blocks. CSV columns: candidate,
     level, change_pct, side, note.
     """
+    from detector.bisect import begin
     from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.bisect import (
+        Bisection,
         BisectionSetup,
         commit_candidates,
         load_bisection,
-        new_bisection,
         release_candidates,
         run_bisection,
         state_path,
@@ -97,10 +98,11 @@ def bisect(
             on_event=reporter.on_event,
             say=reporter.say,
         )
-        path = state_path(setup, dbms, metric, config, candidates)
-        fresh = new_bisection(dbms, test, metric, config, candidates, budget)
+        fresh = Bisection(dbms=dbms, test=test, metric=metric, config=config, machine=begin(candidates, budget))
+        path = state_path(setup, fresh)
         reporter.say(f"{len(candidates)} candidates from {candidates[0]} to {candidates[-1]}; state in {path}")
-        bisection, answer = run_bisection(setup, path, load_bisection(path, fresh))
+        bisection = load_bisection(path, fresh)
+        answer = run_bisection(setup, path, bisection)
     _print(bisection, answer, format, out)
     raise typer.Exit(0 if answer.exact else INCOMPLETE)
 
@@ -108,16 +110,6 @@ def bisect(
 def levels_of(bisection: Bisection) -> dict[str, float]:
     """The mean of each candidate that was measured, in the metric's unit."""
     return {name: fmean(values) for name, values in bisection.values.items() if values}
-
-
-def answer_text(bisection: Bisection, answer: Answer) -> str:
-    """The answer in a sentence."""
-    if answer.exact:
-        return f"{answer.first} is the first at the new level of {bisection.test} ({bisection.metric})."
-    if not answer.differ:
-        return f"There is nothing to find: {answer.reason}."
-    inside = ", ".join((*answer.between, answer.first))
-    return f"The change came after {answer.after}, with one of {inside}: {answer.reason}."
 
 
 def candidate_rows(bisection: Bisection) -> list[dict[str, Any]]:
@@ -136,8 +128,13 @@ def candidate_rows(bisection: Bisection) -> list[dict[str, Any]]:
 
 
 def answer_lines(bisection: Bisection, answer: Answer) -> list[str]:
-    """The answer, then what was measured."""
-    lines = [answer_text(bisection, answer)]
+    """The answer in a sentence, then what was measured."""
+    inside = ", ".join((*answer.between, answer.first))
+    lines = [f"The change came after {answer.after}, with one of {inside}: {answer.reason}."]
+    if answer.exact:
+        lines = [f"{answer.first} is the first at the new level of {bisection.test} ({bisection.metric})."]
+    elif not answer.differ:
+        lines = [f"There is nothing to find: {answer.reason}."]
     for row in candidate_rows(bisection):
         if row["change_pct"] is not None:
             lines.append(f"  {row['candidate']:<42} {row['level']:>16,.1f}  {row['change_pct']:+7.2f} %  {row['side']}")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from detector.bisect import Answer, BisectState, Measure, begin, nothing_to_find, record, side_of, step
+from detector.bisect import Answer, BisectState, Measure, nothing_to_find, record, side_of, step
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.files import write_atomically
@@ -35,7 +35,7 @@ MOST_COMMITS = 5000
 class Bisection(BaseModel):
     """A bisection as it stands."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     dbms: str
     test: str
@@ -119,12 +119,13 @@ def commit_candidates(repository: str, good: str, bad: str) -> list[str]:
     return [first, *between]
 
 
-def state_path(setup: BisectionSetup, dbms: str, metric: str, config: str, candidates: Sequence[str]) -> Path:
+def state_path(setup: BisectionSetup, bisection: Bisection) -> Path:
     """Where the state of this bisection stands; the same question, at the same scale and durations, always has the same
     file."""
-    asked = (dbms, setup.test.name, metric, config, setup.server.name, setup.benchmark.name, setup.profile.name)
-    text = "\n".join((*asked, *candidates))
-    return setup.state / "bisect" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    scale = (bisection.config, setup.server.name, setup.benchmark.name, setup.profile.name)
+    asked = (bisection.dbms, setup.test.name, bisection.metric, *scale, *bisection.machine.candidates)
+    digest = hashlib.sha256("\n".join(asked).encode()).hexdigest()
+    return setup.state / "bisect" / f"{digest[:16]}.json"
 
 
 def load_bisection(path: Path, fresh: Bisection) -> Bisection:
@@ -135,48 +136,45 @@ def load_bisection(path: Path, fresh: Bisection) -> Bisection:
         held = Bisection.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise BadSettings(f"{path} is not a bisection of this version; remove it to begin anew") from error
-    return held.model_copy(update={"machine": held.machine.model_copy(update={"budget": fresh.machine.budget})})
+    held.machine = held.machine.model_copy(update={"budget": fresh.machine.budget})
+    return held
 
 
-def new_bisection(dbms: str, test: str, metric: str, config: str, candidates: Sequence[str], budget: int) -> Bisection:
-    """A bisection nobody has begun."""
-    return Bisection(dbms=dbms, test=test, metric=metric, config=config, machine=begin(candidates, budget))
-
-
-def run_bisection(setup: BisectionSetup, path: Path, bisection: Bisection) -> tuple[Bisection, Answer]:
-    """Measure until there is an answer; every block is in `path` as soon as it is finished."""
+def run_bisection(setup: BisectionSetup, path: Path, bisection: Bisection) -> Answer:
+    """Measure until there is an answer; every block is in `bisection` and `path` as soon as it is finished."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    ends = (bisection.machine.candidates[0], bisection.machine.candidates[-1])
+    good, *between, bad = bisection.machine.candidates
+    floor_pct, noise = setup.metric.smallest_change_pct, noise_prior(setup.metric, bisection.test)
     while isinstance(wanted := step(bisection.machine), Measure):
-        setup.say(f"measuring {wanted.candidate} ({wanted.blocks} blocks), between {ends[0]} and {ends[1]}")
+        candidate = wanted.candidate
+        setup.say(f"measuring {candidate} ({wanted.blocks} blocks), between {good} and {bad}")
         try:
-            bisection = _measure(setup, path, bisection, wanted, ends)
+            _measure(setup, path, bisection, wanted)
         except ReleaseError as error:
-            note = {**bisection.notes, wanted.candidate: str(error).splitlines()[0]}
-            machine = record(bisection.machine, wanted.candidate, "unusable", 0)
-            bisection = bisection.model_copy(update={"machine": machine, "notes": note})
+            bisection.notes[candidate] = str(error).splitlines()[0]
+            bisection.machine = record(bisection.machine, candidate, "unusable", 0)
             write_atomically(path, bisection.model_dump_json(indent=1))
-            setup.say(f"{wanted.candidate} cannot be measured: {note[wanted.candidate]}")
+            setup.say(f"{candidate} cannot be measured: {bisection.notes[candidate]}")
             continue
-        bisection = _judge(setup, bisection, wanted, ends)
+        low, high, middle = (bisection.values.get(name, ()) for name in (good, bad, candidate))
+        side = side_of(low, high, middle, floor_pct=floor_pct, noise=noise) if middle else "unusable"
+        bisection.machine = record(bisection.machine, candidate, side, wanted.blocks)
         write_atomically(path, bisection.model_dump_json(indent=1))
-        if reason := _nothing_to_find(setup, bisection, ends):
-            return bisection, Answer(ends[0], ends[1], bisection.machine.candidates[1:-1], False, reason, differ=False)
-        setup.say(f"{wanted.candidate} is {bisection.machine.tried[wanted.candidate].side}")
-    return bisection, wanted
+        if low and high and (reason := nothing_to_find(low, high, floor_pct=floor_pct, noise=noise)):
+            return Answer(good, bad, tuple(between), False, reason, differ=False)
+        setup.say(f"{candidate} is {side}")
+    return wanted
 
 
-def _measure(
-    setup: BisectionSetup, path: Path, bisection: Bisection, wanted: Measure, ends: tuple[str, str]
-) -> Bisection:
+def _measure(setup: BisectionSetup, path: Path, bisection: Bisection, wanted: Measure) -> None:
     """One session: the candidate beside both ends; counted ends are not counted again, since they do not change."""
     counted = setup.profile.lane == "instructions"
+    ends = (bisection.machine.candidates[0], bisection.machine.candidates[-1])
     needed = [end for end in ends if not (counted and len(bisection.values.get(end, ())) >= wanted.blocks)]
     installed = {name: setup.get(name) for name in dict.fromkeys((wanted.candidate, *needed))}
     by_version = {build.release.version: name for name, build in installed.items()}
     if len(by_version) < len(installed):
         raise ReleaseError(f"{wanted.candidate} builds to the same version as another candidate")
-    shelf = Shelf({build.release.version: build for build in installed.values()})
     plan = plan_session(
         session_id=f"bisect-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
         plan="bisect",
@@ -190,29 +188,14 @@ def _measure(
         blocks=wanted.blocks,
         seed=setup.seed + len(bisection.values),
     )
-    held = bisection
 
     def sink(session: Session, row: Run, block: Block) -> None:
-        nonlocal held
         name = by_version[row.release.version]
-        values = [m.value for m in block.measurements if m.metric == held.metric and block.status == "ok"]
-        held = held.model_copy(update={"values": {**held.values, name: (*held.values.get(name, ()), *values)}})
-        write_atomically(path, held.model_dump_json(indent=1))
+        values = [m.value for m in block.measurements if m.metric == bisection.metric and block.status == "ok"]
+        bisection.values[name] = (*bisection.values.get(name, ()), *values)
+        write_atomically(path, bisection.model_dump_json(indent=1))
 
+    shelf = Shelf({build.release.version: build for build in installed.values()})
     outcome = run_session(plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event)
     for why in outcome.skipped.values():
         raise ReleaseError(why)
-    return held
-
-
-def _judge(setup: BisectionSetup, bisection: Bisection, wanted: Measure, ends: tuple[str, str]) -> Bisection:
-    good, bad, candidate = (bisection.values.get(name, ()) for name in (*ends, wanted.candidate))
-    floor_pct, noise = setup.metric.smallest_change_pct, noise_prior(setup.metric, bisection.test)
-    side = side_of(good, bad, candidate, floor_pct=floor_pct, noise=noise) if candidate else "unusable"
-    return bisection.model_copy(update={"machine": record(bisection.machine, wanted.candidate, side, wanted.blocks)})
-
-
-def _nothing_to_find(setup: BisectionSetup, bisection: Bisection, ends: tuple[str, str]) -> str:
-    good, bad = (bisection.values.get(end, ()) for end in ends)
-    noise = noise_prior(setup.metric, bisection.test)
-    return nothing_to_find(good, bad, floor_pct=setup.metric.smallest_change_pct, noise=noise) if good and bad else ""

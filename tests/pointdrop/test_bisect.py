@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from detector.bisect import begin
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
 from history.model import Release
 from pointdrop.cli.main import app
-from pointdrop.jobs.bisect import BisectionSetup, commit_candidates, release_candidates, state_path
+from pointdrop.jobs.bisect import Bisection, BisectionSetup, commit_candidates, release_candidates, state_path
 from runners.releases import Catalogue
 from runners.releases.archives import remove_tree
 from runners.settings import load_benchmark, load_profile, load_server
@@ -116,7 +117,9 @@ def test_other_scale_tests_or_durations_are_another_bisection(tmp_path: Path, co
             test=catalogue.select(("l.i1",))[-1], profile=load_profile(profile, configs),
             metric=shipped_metrics()["ips"], configs=configs, state=tmp_path,
         )  # fmt: skip
-        return state_path(bench, "postgres", "ips", "default", ("17.1", "17.2"))
+        machine = begin(("17.1", "17.2"), 40)
+        asked = Bisection(dbms="postgres", test="l.i1", metric="ips", config="default", machine=machine)
+        return state_path(bench, asked)
 
     others = (stands(server="medium"), stands(benchmark="insert-io"), stands(profile="standard"))
     assert stands() == stands() and len({stands(), *others}) == 4

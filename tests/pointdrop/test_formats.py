@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from detector.bisect import begin
 from detector.explanation import Explanation
 from history import datasets
 from history.store import Store
 from pointdrop.cli.bisect import answer_lines, candidate_rows
 from pointdrop.cli.main import app, command_tree
 from pointdrop.cli.rows import emit, rows_text
-from pointdrop.jobs.bisect import new_bisection
+from pointdrop.jobs.bisect import Bisection
 from pointdrop.jobs.compare import CompareReport
 from pointdrop.jobs.summary import Summary
 
@@ -169,7 +170,8 @@ def test_any_cell_stays_in_its_cell(rows: list[dict[str, Any]]) -> None:
 def test_a_bisection_in_rows_and_in_words() -> None:
     from detector.bisect import Answer, record
 
-    begun = new_bisection("postgres", "scan", "insn/o", "default", ("18.0", "18.1", "18.2"), 10)
+    machine = begin(("18.0", "18.1", "18.2"), 10)
+    begun = Bisection(dbms="postgres", test="scan", metric="insn/o", config="default", machine=machine)
     held = begun.model_copy(
         update={
             "values": {"18.0": (100.0,), "18.2": (145.0, 145.0)},
