@@ -47,10 +47,12 @@ def changepoints(
     yet; `{"type": "matrix", "qps": [servers][tests][releases][blocks], "cpu": the same or null}` gets
     `{"changes": [[server, test, release], ...]}`; a bad line gets `{"error": "..."}`.
     """
+    from pointdrop.jobs.changepoints import answer_lines, judge
+
     if serve:
-        _serve()
+        for reply in answer_lines(sys.stdin):
+            print(reply, flush=True)
         return
-    from pointdrop.jobs.changepoints import judge
     from pointdrop.jobs.tidy_csv import BadTable, read_tidy
 
     try:
@@ -65,17 +67,8 @@ def changepoints(
     judgement = judge(series, pool=not no_pool)
     if format == "jsonl":
         emit("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in judgement.rows), out)
-    elif format == "json":
-        print_rows(judgement.rows, format, COLUMNS, out=out)
     else:
         joined = [row | {"warnings": "; ".join(row["warnings"])} for row in judgement.rows]
-        print_rows(joined, format, COLUMNS, out=out)
+        print_rows(judgement.rows if format == "json" else joined, format, COLUMNS, out=out)
     for note in judgement.notes:
         remark(note, quiet)
-
-
-def _serve() -> None:
-    from pointdrop.jobs.changepoints import answer_lines
-
-    for reply in answer_lines(sys.stdin):
-        print(reply, flush=True)

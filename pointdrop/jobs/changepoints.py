@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from detector.changes import PooledChange, pooled_changes, release_changes
+from detector.changes import pooled_changes, release_changes
 from detector.commits import Analysis, Changepoint, analyse, answer
 from detector.errors import InvalidSeries
 from detector.series_moves import q_values
@@ -32,6 +32,7 @@ UNSAID = "-"
 #: Asked before the first line is read, so that no answer waits for a compiler or a cache.
 WARM_UP_MATRIX = '{"type": "matrix", "qps": [[[[9], [8], [9], [8], [4], [4]], [[9], [8], [9], [8], [4], [4]]]]}'
 WARM_UP = '{"values": [5, 6, 5, 7, 5, 6, 5, 6, 5, 6, 5, 6, 15, 16, 15, 16, 15, 17, 15, 16, 15, 16, 15, 16]}'
+MATRIX_FORM = "must be an array [servers][tests][releases][blocks] of numbers and nulls"
 
 Row = dict[str, Any]
 
@@ -107,7 +108,15 @@ def _pooled(members: list[TidySeries]) -> Iterator[Row]:
     given = {_key(member, unique=names[_names(member)] == 1).id: member for member in members}
     series = [_series(member, SeriesKey.parse(key), positions) for key, member in given.items()]
     for change in pooled_changes(series, DetectorSettings()):
-        yield _release_row(given[change.series], change, positions[change.position])
+        member, move, position = given[change.series], change.move, positions[change.position]
+        newest = position == max(member.points)
+        yield _row(
+            member, move, position, change.release, change.previous,
+            probability=round(move.probability, 4),
+            q_value=None if move.q_value is None else round(move.q_value, 6),
+            tier="provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
+            warnings=list(move.warnings),
+        )  # fmt: skip
 
 
 def _names(series: TidySeries) -> tuple[str, str, str]:
@@ -116,17 +125,10 @@ def _names(series: TidySeries) -> tuple[str, str, str]:
 
 def _key(series: TidySeries, *, unique: bool) -> SeriesKey:
     """The key of a series; when its description is not its own, its id stands for the test."""
-    said = {name: text.replace("|", "/") or UNSAID for name, text in series.description.items()}
-    test = said["test"] if unique and series.description["test"] else series.id.replace("|", "/")
-    return SeriesKey(
-        dbms=said["dbms"],
-        line=said["line"],
-        server=said["server"],
-        config=said["config"],
-        benchmark=said["benchmark"],
-        test=test,
-        metric=said["metric"],
-    )
+    said = {name: series.description[name] for name in SeriesKey.model_fields}
+    if not (unique and said["test"]):
+        said["test"] = series.id
+    return SeriesKey(**{name: text.replace("|", "/") or UNSAID for name, text in said.items()})
 
 
 def _series(series: TidySeries, key: SeriesKey, positions: list[int]) -> Series:
@@ -139,26 +141,9 @@ def _series(series: TidySeries, key: SeriesKey, positions: list[int]) -> Series:
         )
         if values:
             points.append(Point(version=str(point.label), position=positions.index(position), values=values))
-    better = series.description["better"] or "lower"
-    return Series(
-        key=key,
-        group=series.description["group"],
-        unit=series.description["unit"],
-        better=cast(Better, better),
-        points=tuple(points),
-    )
-
-
-def _release_row(series: TidySeries, change: PooledChange, position: int) -> Row:
-    move = change.move
-    newest = position == max(series.points)
-    return _row(
-        series, move, position, change.release, change.previous,
-        probability=round(move.probability, 4),
-        q_value=None if move.q_value is None else round(move.q_value, 6),
-        tier="provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
-        warnings=list(move.warnings),
-    )  # fmt: skip
+    said = series.description
+    better = cast(Better, said["better"] or "lower")
+    return Series(key=key, group=said["group"], unit=said["unit"], better=better, points=tuple(points))
 
 
 def _row(
@@ -170,24 +155,20 @@ def _row(
     **judged: Any,
 ) -> Row:
     """One changepoint; `judged` are probability, q_value, tier and warnings."""
+    direction, better = "change", series.description["better"]
+    if better:
+        direction = "improvement" if (change.after > change.before) == (better == "higher") else "regression"
     return {
         "series_id": series.id,
         "position": position,
         "label": label,
         "previous": previous,
-        "direction": _direction(series, change.after - change.before),
+        "direction": direction,
         "change_pct": round(change.change_pct, 4),
         "low_pct": round(change.low_pct, 4),
         "high_pct": round(change.high_pct, 4),
         **judged,
     }
-
-
-def _direction(series: TidySeries, difference: float) -> str:
-    better = series.description["better"]
-    if not better:
-        return "change"
-    return "improvement" if (difference > 0) == (better == "higher") else "regression"
 
 
 def answer_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -205,7 +186,7 @@ def matrix(question: Mapping[str, Any]) -> Row:
     `[server, test, release]`."""
     qps, cpu = _blocks(question, "qps"), _blocks(question, "cpu")
     if qps is None:
-        raise ValueError('"qps" must be an array [servers][tests][releases][blocks] of numbers and nulls')
+        raise ValueError(f'"qps" {MATRIX_FORM}')
     if cpu is not None and cpu.shape != qps.shape:
         raise ValueError(f'"cpu" has the shape {list(cpu.shape)} and "qps" {list(qps.shape)}; they must be the same')
     try:
@@ -215,15 +196,12 @@ def matrix(question: Mapping[str, Any]) -> Row:
 
 
 def _blocks(question: Mapping[str, Any], name: str) -> np.ndarray | None:
-    given = question.get(name)
-    if given is None:
+    if question.get(name) is None:
         return None
     try:
-        blocks = np.array(given, dtype=np.float64)
+        blocks = np.array(question[name], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f'"{name}" must be an array [servers][tests][releases][blocks] of numbers and nulls'
-        ) from error
+        raise ValueError(f'"{name}" {MATRIX_FORM}') from error
     if blocks.ndim != 4 or not blocks.size:
         raise ValueError(f'"{name}" must have four dimensions and none empty, got the shape {list(blocks.shape)}')
     return blocks

@@ -24,7 +24,6 @@ from pointdrop.jobs.option_changes import option_changes
 PARTITIONS_A_TASK = 8
 
 Detail = TypeVar("Detail", FunctionCost, StatementPlan)
-Scanned = Callable[[list[list[Series]], DetectorSettings], list[Part]]
 
 
 def load_detector_settings(configs: Path) -> DetectorSettings:
@@ -56,8 +55,8 @@ def run_detection(
 def find(series: list[Series], settings: DetectorSettings, store: Store, scheduler: str | None = None) -> list[Finding]:
     """Findings in `series`, with suspects, functions, plans and options from `store`."""
     partitions = list(families(series).values())
-    scanned = _on_cluster(scheduler) if scheduler else scan_partitions
-    findings = join(scanned(partitions, settings), series, settings, store.releases())
+    parts = _scan_on_cluster(partitions, settings, scheduler) if scheduler else scan_partitions(partitions, settings)
+    findings = join(parts, series, settings, store.releases())
     return [explained(finding, series, store, settings.metrics) for finding in findings]
 
 
@@ -66,22 +65,19 @@ def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) 
     return [part for partition in partitions for part in parts_of(partition, settings)]
 
 
-def _on_cluster(scheduler: str) -> Scanned:
-    def scanned(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise DetectorError("--scheduler needs Dask: pip install 'pointdrop[dask]'") from error
-        tasks = [partitions[i : i + PARTITIONS_A_TASK] for i in range(0, len(partitions), PARTITIONS_A_TASK)]
-        try:
-            client = Client(scheduler, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise DetectorError(f"no Dask scheduler answers at {scheduler}: {error}") from error
-        with client:
-            futures = client.map(scan_partitions, tasks, settings=settings, pure=False)
-            return [part for parts in client.gather(futures) for part in parts]
-
-    return scanned
+def _scan_on_cluster(partitions: list[list[Series]], settings: DetectorSettings, scheduler: str) -> list[Part]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise DetectorError("--scheduler needs Dask: pip install 'pointdrop[dask]'") from error
+    tasks = [partitions[i : i + PARTITIONS_A_TASK] for i in range(0, len(partitions), PARTITIONS_A_TASK)]
+    try:
+        client = Client(scheduler, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DetectorError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+    with client:
+        futures = client.map(scan_partitions, tasks, settings=settings, pure=False)
+        return [part for parts in client.gather(futures) for part in parts]
 
 
 def explained(finding: Finding, series: list[Series], store: Store, metrics: MetricRegistry) -> Finding:

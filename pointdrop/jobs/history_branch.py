@@ -16,9 +16,10 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -31,11 +32,11 @@ from history.store import Store
 
 BRANCH = "pointdrop-history"
 ATTEMPTS = 12
-#: What stands in the files of outcomes, by the key of its line.
-OUTCOMES: dict[str, type[FindingEvent | IssueLink | Release]] = {
-    "event": FindingEvent,
-    "link": IssueLink,
-    "release": Release,
+#: What stands in the files of outcomes, by the key of its line, and how it is stored.
+OUTCOMES: dict[str, tuple[type[Row], Callable[[Store, Any], bool]]] = {
+    "event": (FindingEvent, Store.append_event),
+    "link": (IssueLink, Store.append_link),
+    "release": (Release, Store.pin_release),
 }
 GIT_TIMEOUT_S = 600
 #: Commits of the branch are the tool's own; nobody's name and address are needed for them.
@@ -232,7 +233,7 @@ def _in_order(lines: list[str], path: Path) -> list[str]:
     return sorted(lines, key=lambda line: place.get(line, len(place)))
 
 
-def _outcome(line: str) -> tuple[str, FindingEvent | IssueLink | Release]:
+def _outcome(line: str) -> tuple[str, Row]:
     """One line of a file of outcomes; ValueError when it is none."""
     data = json.loads(line)
     if not isinstance(data, dict) or len(data) != 1:
@@ -240,7 +241,7 @@ def _outcome(line: str) -> tuple[str, FindingEvent | IssueLink | Release]:
     ((kind, row),) = data.items()
     if kind not in OUTCOMES:
         raise ValueError(f"no such kind: {kind!r}")
-    return kind, OUTCOMES[kind].model_validate(row)
+    return kind, OUTCOMES[kind][0].model_validate(row)
 
 
 def _line(kind: str, row: Row) -> str:
@@ -251,12 +252,7 @@ def _take(store: Store, line: str, where: str) -> str:
     """Append one outcome; its kind when the store did not have it. InvalidRecord names file and line."""
     try:
         kind, row = _outcome(line)
-        if isinstance(row, FindingEvent):
-            new = store.append_event(row)
-        elif isinstance(row, IssueLink):
-            new = store.append_link(row)
-        else:
-            new = store.pin_release(row)
+        new = OUTCOMES[kind][1](store, row)
     except ValueError as error:
         raise InvalidRecord(f"{where}: {str(error).splitlines()[0]}") from error
     return kind if new else ""

@@ -49,10 +49,9 @@ def compare_options(before: Options, after: Options) -> tuple[list[str], list[st
     """
     both = sorted(before.keys() & after.keys())
     changed = [f"{name} was {before[name]}, is {after[name]}" for name in both if before[name] != after[name]]
-    alone = [f"{name} = {after[name]} is set after only" for name in sorted(after.keys() - before.keys())]
-    return changed, alone + [
-        f"{name} = {before[name]} is set before only" for name in sorted(before.keys() - after.keys())
-    ]
+    added = [f"{name} = {after[name]} is set after only" for name in sorted(after.keys() - before.keys())]
+    dropped = [f"{name} = {before[name]} is set before only" for name in sorted(before.keys() - after.keys())]
+    return changed, added + dropped
 
 
 def option_changes(finding: Finding, store: Store, metrics: MetricRegistry) -> OptionChanges:

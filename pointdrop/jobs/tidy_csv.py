@@ -71,11 +71,10 @@ def read_tidy(lines: Iterable[str]) -> list[TidySeries]:
 
 
 def _check_header(header: list[str]) -> None:
-    missing = [name for name in REQUIRED if name not in header]
-    if missing:
-        raise BadTable(
-            f"line 1: column {missing[0]} is missing; the first line must name the columns {', '.join(REQUIRED)}"
-        )
+    for name in REQUIRED:
+        if name not in header:
+            needed = f"the first line must name the columns {', '.join(REQUIRED)}"
+            raise BadTable(f"line 1: column {name} is missing; {needed}")
     for name in header:
         if name and header.count(name) > 1:
             raise BadTable(f"line 1, column {name}: named twice")
@@ -117,9 +116,7 @@ def _position(text: str, line: int) -> int:
 
 
 def _value(text: str, line: int) -> float:
-    if text.strip().lower() in GAPS:
-        return math.nan
     try:
-        return float(text)
+        return math.nan if text.strip().lower() in GAPS else float(text)
     except ValueError:
         raise BadTable(f"line {line}, column value: must be a number or empty, got {text!r}") from None
