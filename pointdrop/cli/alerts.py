@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,9 +15,9 @@ from pointdrop.cli.options import Format
 from pointdrop.cli.rows import emit, json_text, print_rows, remark
 
 if TYPE_CHECKING:
-    from alerts import AlertSettings, SyncReport
+    from alerts import AlertSettings
     from alerts.changes import Change
-    from alerts.trackers import Tracker
+    from alerts.trackers import Draft, Tracker
     from history.store import Store
 
 TrackerName = Annotated[
@@ -38,8 +41,6 @@ group = typer.Typer(no_args_is_help=True)
 def _open(
     history: str | None, tracker: str, issues: Path | None, provisional: bool = False
 ) -> tuple[Store, Tracker, AlertSettings]:
-    import os
-
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for
     from history.store import Store
@@ -85,10 +86,9 @@ def sync_command(
         report = sync(store, where, settings)
     if format == "json":
         emit(report.model_dump_json(indent=2) + "\n", out)
-    elif format == "text":
-        emit(_report_text(report), out)
     else:
-        print_rows([done.model_dump() for done in report.done], format, CHANGED, out=out)
+        ending = f"{report.tracker}: {len(report.done)} changes, {report.open} open issues.\n"
+        _print_changes([done.model_dump() for done in report.done], format, out, ending)
     for message in report.warnings:
         remark(message, quiet)
     for message in (*report.refused, *report.failed):
@@ -97,12 +97,16 @@ def sync_command(
         raise typer.Exit(4)
 
 
-def _report_text(report: SyncReport) -> str:
-    lines = [
-        f"{done.action:10}{done.key}{f' #{done.number}' if done.number else ''}: {done.title or done.why}\n"
-        for done in report.done
-    ]
-    return "".join((*lines, f"{report.tracker}: {len(report.done)} changes, {report.open} open issues.\n"))
+def _print_changes(rows: list[dict[str, Any]], format: str, out: Path | None, ending: str = "") -> None:
+    """A line for each change, then `ending`; or a table."""
+    if format != "text":
+        print_rows(rows, format, CHANGED, out=out)
+        return
+    lines = []
+    for row in rows:
+        number = f" #{row['number']}" if row["number"] else ""
+        lines.append(f"{row['action']:10}{row['key']}{number}: {row['title'] or row['why']}\n")
+    emit("".join((*lines, ending)), out)
 
 
 @group.command("preview")
@@ -128,7 +132,6 @@ def preview_command(
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
         changes = preview(store, where, settings)
-    rows = [_change_row(change) for change in changes]
     if format == "json":
         emit(json_text([change.model_dump(mode="json") for change in changes]), out)
         return
@@ -141,26 +144,20 @@ def preview_command(
             "--provisional files them as they are.",
             quiet,
         )
-    if format == "csv":
-        print_rows(rows, format, CHANGED, out=out)
-    elif format == "markdown":
+    if format == "markdown":
         emit("\n".join(_in_full(change) for change in changes), out)
     else:
-        numbers = [f" #{row['number']}" if row["number"] else "" for row in rows]
-        lines = (
-            f"{r['action']:10}{r['key']}{n}: {r['title'] or r['why']}\n" for r, n in zip(rows, numbers, strict=True)
-        )
-        emit("".join(lines), out)
+        rows = [change.model_dump(include={*CHANGED}) | {"title": _text(change).title} for change in changes]
+        _print_changes(rows, format, out)
 
 
-def _change_row(change: Change) -> dict[str, Any]:
-    title = change.draft.title if change.draft else change.title
-    return {"action": change.action, "key": change.key, "number": change.number, "title": title, "why": change.why}
+def _text(change: Change) -> Draft | Change:
+    """What holds the title and body that the issue gets."""
+    return change.draft or change
 
 
 def _in_full(change: Change) -> str:
-    body = change.draft.body if change.draft else change.body
-    title = change.draft.title if change.draft else change.title
+    title, body = _text(change).title, _text(change).body
     parts = [f"## {change.action} {change.key}", f"**{title}**" if title else "", body or ""]
     parts += [change.comment[1]] if change.comment else []
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -179,8 +176,6 @@ def list_command(
 
     JSON keys and CSV columns: key, state, number, url, title, kind, tier, since, note.
     """
-    from datetime import UTC, datetime
-
     from alerts.issue_list import issue_list
     from alerts.observation import observe
 
@@ -217,8 +212,6 @@ def show_command(
 
     JSON keys: those of `alerts list`, events, body.
     """
-    from datetime import UTC, datetime
-
     from alerts.errors import UnknownIssue
     from alerts.issue_list import issue_list, key_of
     from alerts.observation import observe
@@ -233,12 +226,9 @@ def show_command(
         raise UnknownIssue(f"nothing is known of {key}; `pointdrop alerts list` prints the keys.")
     draft = observed.world.drafts.get(key)
     if format == "json":
-        values = {
-            **line.model_dump(mode="json"),
-            "events": [event.model_dump(mode="json") for event in events],
-            "body": draft.body if draft else None,
-        }
-        emit(json_text(values), out)
+        happened = [event.model_dump(mode="json") for event in events]
+        body = draft.body if draft else None
+        emit(json_text(line.model_dump(mode="json") | {"events": happened, "body": body}), out)
         return
     paragraphs = [f"{line.title}\n{line.state}{f', issue {line.number} {line.url}' if line.number else ''}\n"]
     for event in events:
@@ -258,8 +248,6 @@ def ack_command(
     issues: Issues = None,
 ) -> None:
     """Acknowledge a finding: its issue stays, and nothing more is said of it before it recovers."""
-    from datetime import UTC, datetime
-
     from alerts.issue_list import acknowledge, key_of
 
     store, where, _ = _open(history, tracker, issues)
@@ -271,9 +259,6 @@ def ack_command(
 
 def _who() -> str:
     """The account this runs as; its number where the machine has no name for it, as in a container."""
-    import getpass
-    import os
-
     try:
         return getpass.getuser()
     except (KeyError, OSError):

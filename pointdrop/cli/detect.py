@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,10 +58,7 @@ def detect(
         typer.Option("--suspects", help="Print as JSON what to measure again, a row a server and DBMS; write nothing."),
     ] = False,
     plan: Annotated[str, typer.Option("--plan", help="With --suspects: how they would be measured.")] = "local",
-    github_output: Annotated[
-        Path | None,
-        typer.Option("--github-output", help="With --suspects: append `work` and `some` to this file of a step."),
-    ] = None,
+    github_output: options.GithubOutput = None,
     fail_on: Annotated[
         Literal["regression"] | None,
         typer.Option("--fail-on", help="Exit with 3 when there is a finding of this kind that is not refuted."),
@@ -73,7 +72,7 @@ def detect(
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
     evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, title, tests,
-    metric, median_pct, worst_pct, worst_test, probability.
+    metric, median_pct, worst_pct, worst_test, probability. Outputs with --suspects: work, some.
     """
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
@@ -85,14 +84,7 @@ def detect(
     write = not (dry_run or suspects or dbms or line)
     with Store.open(history_url(history)) as store:
         _require_series(store, dbms, line, quiet)
-        findings = run_detection(
-            store,
-            settings,
-            dbms=dbms,
-            line=line,
-            scheduler=scheduler,
-            write=write,
-        )
+        findings = run_detection(store, settings, dbms=dbms, line=line, scheduler=scheduler, write=write)
         if write and store.events():  # only what people were told do they ask about
             from alerts import load_settings
             from pointdrop.jobs.measurement_requests import settle_requests
@@ -134,12 +126,11 @@ def _suspects(
     wanted = load_plan(plan, configs_dir())
     candidates = in_plan(suspects_to_measure(store, findings, metrics), wanted)
     setup = MeasurementSetup(configs_dir(), state_dir(), Catalogue(configs_dir(), state_dir()), store)
-    asked = sorted({suspect.dbms for suspect in candidates})
-    for dbms in asked:
+    releases = {}
+    for dbms in sorted({suspect.dbms for suspect in candidates}):
         setup.catalogue.discover(dbms)
-    available, lost = with_available_releases(
-        candidates, {dbms: runnable_releases(setup.catalogue, dbms) for dbms in asked}
-    )
+        releases[dbms] = runnable_releases(setup.catalogue, dbms)
+    available, lost = with_available_releases(candidates, releases)
     for sentence in lost:
         typer.echo(sentence, err=True)
     rows = suspect_rows(setup, wanted, available)
@@ -164,20 +155,13 @@ def replay(
     JSON keys: dbms, line, measured, delay, stays, finding. CSV columns: dbms, measured, delay, stays, and those of
     `detect`.
     """
-
     from detector.replay import replay as replayed
-    from history import datasets
-    from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings
 
-    with TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/replay.db" if dataset else history_url(history)
-        with Store.open(url) as store:
-            if dataset:
-                datasets.load(store, dataset)
-            _require_series(store, dbms, line, quiet)
-            series = list(store.series(dbms=dbms, line=line))
-            releases = store.releases(dbms)
+    with _store(history, dataset) as store:
+        _require_series(store, dbms, line, quiet)
+        series = list(store.series(dbms=dbms, line=line))
+        releases = store.releases(dbms)
     settings = load_detector_settings(configs_dir())
     metrics = settings.metrics
     events = list(replayed(series, settings, releases))
@@ -190,6 +174,21 @@ def replay(
         print_rows(rows, _row_format(format), REPLAY_COLUMNS if format == "csv" else SHOWN_REPLAY, out=out)
     if not events:
         remark("Nothing would have been found.", quiet)
+
+
+@contextmanager
+def _store(history: str | None, dataset: str | None) -> Iterator[Store]:
+    """The history, or one for this command only that holds the shipped results of `dataset`."""
+    from history import datasets
+    from history.store import Store
+
+    with (
+        TemporaryDirectory() as folder,
+        Store.open(f"sqlite:///{folder}/dataset.db" if dataset else history_url(history)) as store,
+    ):
+        if dataset:
+            datasets.load(store, dataset)
+        yield store
 
 
 def _row_format(format: str) -> RowFormat:
@@ -207,24 +206,17 @@ def explain(
 
     JSON keys: key, releases, blocks, rule, noise_pct, prior_noise_pct, mde_newest_pct, mde_middle_pct, cases, notes.
     """
-
     from detector.errors import UnknownEvidence
     from detector.explanation import explain as explained
-    from history import datasets
     from history.model import SeriesKey
-    from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings
 
     try:
         key = SeriesKey.parse(series)
     except ValueError as error:
         raise UnknownEvidence(str(error)) from error
-    with TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/explain.db" if dataset else history_url(history)
-        with Store.open(url) as store:
-            if dataset:
-                datasets.load(store, dataset)
-            family = list(store.series(dbms=key.dbms, line=key.line, config=key.config, benchmark=key.benchmark))
+    with _store(history, dataset) as store:
+        family = list(store.series(dbms=key.dbms, line=key.line, config=key.config, benchmark=key.benchmark))
     explanation = explained(family, key, load_detector_settings(configs_dir()))
     if format == "json":
         emit(json_text(asdict(explanation) | {"key": key.id}), out)

@@ -32,7 +32,6 @@ def doctor(
 
     JSON keys and CSV columns: name, status, found, why, cost, fix.
     """
-
     from runners.canary import Canary
     from runners.doctor import examine, probe
 

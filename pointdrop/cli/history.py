@@ -37,20 +37,13 @@ def _open(url: str | None) -> Store:
 
 def _print_reports(reports: list[ImportReport], format: Format, dry_run: bool = False) -> None:
     """One row a file; rejected lines go to standard error as well, so that they are seen in a pipe."""
-    rows: list[dict[str, Any]] = [
-        {
-            "file": report.file,
-            "stored": report.stored and not dry_run,
-            "new": sum(report.new.values()),
-            "known": report.unchanged,
-            "rejected": report.rejections,
-        }
-        for report in reports
-    ]
-    if format is Format.json:
-        for row, report in zip(rows, reports, strict=True):
-            row["records"] = report.new
-            row["rejections"] = [rejection.model_dump() for rejection in report.rejected]
+    rows: list[dict[str, Any]] = []
+    for report in reports:
+        row = {"file": report.file, "stored": report.stored and not dry_run, "new": sum(report.new.values())}
+        rows.append(row | {"known": report.unchanged, "rejected": report.rejections})
+        if format is Format.json:
+            rejections = [rejection.model_dump() for rejection in report.rejected]
+            rows[-1] |= {"records": report.new, "rejections": rejections}
     print_rows(rows, format)
     for report in reports:
         for rejection in report.rejected:
@@ -86,7 +79,6 @@ def append_command(
     dry_run: DryRun = False,
 ) -> None:
     """Append results in the interchange format, all of them or none."""
-
     from history.importing import import_file, import_lines, read_lines
 
     with _open(history) as store:
@@ -138,12 +130,10 @@ def import_command(
     from history.importers.figures import About
     from history.importers.otava import moment
 
-    options_given = {"version": release, "line": line, "server": server, "host": host, "config": config}
-    options_given |= {"benchmark": benchmark, "test": test, "label": label, "source": source}
-    given: dict[str, Any] = {name: value for name, value in options_given.items() if value is not None}
-    if date is not None:
-        given["started"] = moment(date)
-    about = About(dbms=dbms or "", better=_directions(better or []), **given)
+    given: dict[str, Any] = {"dbms": dbms or "", "version": release, "line": line, "server": server, "host": host}
+    given |= {"config": config, "benchmark": benchmark, "test": test, "label": label, "source": source}
+    given |= {"started": None if date is None else moment(date), "better": _directions(better or [])}
+    about = About(**{name: value for name, value in given.items() if value is not None})
     with _open(history) as store:
         reports = [import_any(store, file, about, from_, dry_run=dry_run) for file in _expanded(files)]
     _print_reports(reports, format, dry_run)

@@ -35,7 +35,6 @@ def sync(
     POINTDROP_HISTORY names a database server there is nothing to do, and the same workflow serves both. GITHUB_TOKEN is
     used for repositories at an HTTPS address.
     """
-
     from history.store import Store
     from pointdrop.jobs.history_branch import HistoryBranch, repository_of
 

@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from runners.sessions import Event, Outcome
 from runners.sessions.events import (
     BlockDone,
-    BlockStarted,
     DataPrepared,
     RunSkipped,
     SessionDone,
@@ -85,8 +84,6 @@ class Reporter:
                 self.say(f"{run_id}: left out, {reason}")
             case SessionDone(outcome=outcome) if cost := cost_of(outcome):
                 self.say(cost)
-            case BlockStarted() | SessionDone() | DataPrepared() | TestDone():
-                pass
 
 
 def cost_of(outcome: Outcome) -> str:

@@ -24,23 +24,17 @@ def _cell(text: str) -> str:
 
 
 def _usage(names: list[str], command: Any) -> str:
-    arguments = [p for p in command.params if p.param_type_name == "argument"]
-    context = command.make_context("", [], resilient_parsing=True)
-    words = [word for argument in arguments for word in argument.get_usage_pieces(context)]
-    options = ["[OPTIONS]"] if len(command.params) > len(arguments) else []
-    return " ".join([*names, *options, *words])
-
-
-def _row(parameter: Any, command: Any) -> str:
-    context = command.make_context("", [], resilient_parsing=True)
-    name, text = parameter.get_help_record(context) or ("", "")
-    return f"| `{_cell(name)}` | {_cell(text)} |"
+    pieces = command.collect_usage_pieces(command.make_context("", [], resilient_parsing=True))
+    return " ".join([*names, *pieces])
 
 
 def _table(kind: str, command: Any) -> Iterator[str]:
     wanted = [p for p in command.params if p.param_type_name == kind and not p.hidden and p.name != "help"]
     if wanted:
-        yield "\n".join([f"| {kind} | meaning |", "| --- | --- |", *(_row(p, command) for p in wanted)]) + "\n"
+        context = command.make_context("", [], resilient_parsing=True)
+        records = (parameter.get_help_record(context) or ("", "") for parameter in wanted)
+        rows = (f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records)
+        yield "\n".join([f"| {kind} | meaning |", "| --- | --- |", *rows]) + "\n"
 
 
 def _sections(names: list[str], command: Any) -> Iterator[str]:

@@ -24,7 +24,8 @@ SourceName = Annotated[
 #: Exit status of a command that did what it could while something could not be reached.
 INCOMPLETE = 4
 
-#: Keys of a release in JSON, and columns in CSV.
+#: Columns for people; keys of a release in JSON, and columns in CSV.
+SHOWN = ("dbms", "version", "line", "released", "state", "cached", "source", "sha256", "reason")
 LISTED = ("dbms", "version", "line", "released", "state", "cached", "source", "locator", "digest", "reason")
 
 group = typer.Typer(no_args_is_help=True)
@@ -45,24 +46,7 @@ def _row(state: ReleaseState) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shown(state: ReleaseState) -> dict[str, Any]:
-    """The same for people."""
-    row = _row(state)
-    seen = {
-        "state": state.state.replace("_", " "),
-        "cached": "yes" if state.cached else "",
-        "sha256": row["digest"][:12],
-    }
-    return row | seen
-
-
-def _print_states(states: list[ReleaseState], format: Format, out: Path | None) -> None:
-    shown = ("dbms", "version", "line", "released", "state", "cached", "source", "sha256", "reason")
-    columns = shown if format in (Format.text, Format.markdown) else LISTED
-    print_rows([_row(state) for state in states], format, columns, out=out, shown=[_shown(state) for state in states])
-
-
-def _print_installed(installed: list[Installed], format: Format, out: Path | None = None) -> None:
+def _print_installed(installed: list[Installed], format: Format) -> None:
     rows: list[dict[str, Any]] = [
         {
             "dbms": build.release.dbms, "version": build.release.version, "line": build.release.line,
@@ -74,9 +58,9 @@ def _print_installed(installed: list[Installed], format: Format, out: Path | Non
     if format is Format.json:
         rows = [row | {"parts": dict(build.parts)} for row, build in zip(rows, installed, strict=True)]
     if format is Format.text:
-        emit("".join(f"{row['dbms']} {row['version']}  {row['digest'][:12]}  {row['prefix']}\n" for row in rows), out)
+        emit("".join(f"{row['dbms']} {row['version']}  {row['digest'][:12]}  {row['prefix']}\n" for row in rows))
     else:
-        print_rows(rows, format, out=out)
+        print_rows(rows, format)
 
 
 def _finish(catalogue: Catalogue) -> None:
@@ -114,7 +98,17 @@ def list_releases(
         if line in (None, listed.release.line)
         and (state in (None, listed.state) or (state == "cached" and listed.cached))
     ]
-    _print_states(states, format, out)
+    rows = [_row(state) for state in states]
+    shown = [
+        row
+        | {
+            "state": row["state"].replace("_", " "),
+            "cached": "yes" if row["cached"] else "",
+            "sha256": row["digest"][:12],
+        }
+        for row in rows
+    ]
+    print_rows(rows, format, SHOWN if format in (Format.text, Format.markdown) else LISTED, out=out, shown=shown)
 
 
 @group.command()
@@ -147,14 +141,12 @@ def discover(
                 catalogue.warnings.append(str(error))
     unpinned = [state for name in names for state in catalogue.list(name) if state.state == "new"]
     pins = {name: catalogue.new_pins(name) for name in names}
-    text = _discovered_json(unpinned, pins) if format == "json" else _discovered_text(unpinned, pins)
-    emit(text, out)
+    if format == "json":
+        of_dbms = {name: [pin.model_dump(mode="json", exclude_defaults=True) for pin in pins[name]] for name in pins}
+        emit(json_text({"new": [_row(state) for state in unpinned], "pins": of_dbms}), out)
+    else:
+        emit(_discovered_text(unpinned, pins), out)
     _finish(catalogue)
-
-
-def _discovered_json(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
-    new = {name: [pin.model_dump(mode="json", exclude_defaults=True) for pin in some] for name, some in pins.items()}
-    return json_text({"new": [_row(state) for state in unpinned], "pins": new})
 
 
 def _discovered_text(unpinned: list[ReleaseState], pins: dict[str, list[Pin]]) -> str:
@@ -268,21 +260,17 @@ def build(
 
     The same source, patch, recipe and compiler are built once. The log is kept below `cache/builds`.
     """
+    from pointdrop.jobs.comparison_sides import Kind, Side, resolve
     from runners.releases import UnknownRelease
 
     catalogue = _catalogue()
-    if sum(bool(origin) for origin in (commit, tree, prefix)) != 1:
+    origins: dict[Kind, str | Path | None] = {"git": commit, "tree": tree, "prefix": prefix}
+    sides = [Side(dbms, kind, str(what), patch, "default") for kind, what in origins.items() if what]
+    if len(sides) != 1:
         raise UnknownRelease("name one of --commit, --tree and --prefix")
     if prefix and patch:
         raise UnknownRelease("--patch needs source code to build; with --prefix there is none")
-    if commit:
-        built = catalogue.build_commit(dbms, commit, repository=repository, patch=patch, sandbox=sandbox)
-    elif tree:
-        built = catalogue.build_tree(dbms, tree, patch=patch, sandbox=sandbox)
-    else:
-        assert prefix is not None
-        built = catalogue.adopt(dbms, prefix)
-    _print_installed([built], format)
+    _print_installed([resolve(sides[0], catalogue, sandbox, repository)], format)
     _finish(catalogue)
 
 

@@ -62,12 +62,12 @@ def parse_side(text: str, config: str = "default") -> Side:
     return Side(match["dbms"], kind, match["what"], patch, match["config"] or config)
 
 
-def resolve(side: Side, catalogue: Catalogue, sandbox: bool = False) -> Installed:
-    """The side, fetched or built. ReleaseError when it cannot be had."""
+def resolve(side: Side, catalogue: Catalogue, sandbox: bool = False, repository: str | None = None) -> Installed:
+    """The side, fetched or built, a commit from `repository` or the manifest's. ReleaseError when it cannot be had."""
     if side.patch and not side.patch.is_file():
         raise BadSettings(f"{side}: there is no file {side.patch}")
     if side.kind == "git":
-        return catalogue.build_commit(side.dbms, side.what, patch=side.patch, sandbox=sandbox)
+        return catalogue.build_commit(side.dbms, side.what, repository=repository, patch=side.patch, sandbox=sandbox)
     if side.kind == "tree":
         folder = Path(side.what)
         if not folder.is_dir():
