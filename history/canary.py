@@ -17,7 +17,7 @@ from history.model import CanaryReading
 from history.records import digest, text_of
 from history.writing import RowKeys, insert_new, shared_key, stamp
 
-PLAIN = ("at", "session_id", "phase", "cpu_ms", "memory_ms", "sync_ms", "verdict", "quarantine")
+PLAIN = schema.PLAIN["reading"]
 
 
 def append_reading(connection: Connection, row_keys: RowKeys, reading: CanaryReading) -> bool:

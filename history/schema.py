@@ -172,13 +172,12 @@ block = _table(
     unique=("id",),
 )
 
-SERIES_KEY = ("dbms", "line", "server", "config", "benchmark", "test", "metric")
 SERIES_FACTS = ("test_group", "unit", "better")
 series = Table(
     "series",
     metadata,
     _key(),
-    *_texts(*SERIES_KEY, *SERIES_FACTS),
+    *_texts("dbms", "line", "server", "config", "benchmark", "test", "metric", *SERIES_FACTS),
     _of("writer"),
     # `dbms, server, config, benchmark, line`: the order in which a line is read.
     UniqueConstraint(
@@ -236,6 +235,14 @@ link = _table(
     Index(None, "key"),
     unique=("digest",),
 )
+
+#: Columns that hold a field of the record as it is, besides its id.
+PLAIN = {
+    "session": ("server", "plan", "seed", "started", "control"),
+    "run": ("config", "benchmark", "profile", "lane"),
+    "block": ("number", "started", "ended", "status", "reason"),
+    "reading": ("at", "session_id", "phase", "cpu_ms", "memory_ms", "sync_ms", "verdict", "quarantine"),
+}
 
 SUPERSEDED_KINDS = ("session", "run", "block")
 supersession = _table(

@@ -40,7 +40,7 @@ from history.model.measured import (
     Session,
     StatementPlan,
 )
-from history.model.series import BlockValue, BlockValues, Point, Series, SeriesKey
+from history.model.series import BlockValue, BlockValues, LineKey, Point, Series, SeriesKey
 from history.model.values import (
     MAJORS,
     RUN_SCHEMA,
