@@ -101,8 +101,7 @@ def releases(connection: Connection, dbms: str | None = None) -> list[Release]:
 
     A pin is believed before what a run said.
     """
-    query = select(*RELEASE_COLUMNS, _release.pinned).order_by(_release.pinned.desc(), _release.pk)
-    query = query.where(_release.dbms == dbms) if dbms is not None else query
+    query = select(*RELEASE_COLUMNS).where(*chosen({"dbms": dbms})).order_by(_release.pinned.desc(), _release.pk)
     by_version: dict[tuple[str, str], Release] = {}
     for row in connection.execute(query):
         by_version.setdefault((row.dbms, row.version), release_of(row))
@@ -175,33 +174,19 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
     values = _measurements(connection, run_id) if rows and measurements else {}
     stored_blocks = []
     for row in rows:
-        block_details: dict[str, Any] = defaultdict(dict)
+        fields: dict[str, Any] = {name: getattr(row, name) for name in ("id", *schema.PLAIN["block"])}
+        fields["measurements"] = tuple(sorted(values.get(row.pk, ()), key=attrgetter("test", "metric")))
         if details:
             query = select(schema.detail).where(schema.detail.c.block_pk == row.pk)
             for detail in connection.execute(query):
-                block_details[detail.kind][detail.test] = unpack(detail.content)
-        plain: dict[str, Any] = {name: getattr(row, name) for name in ("id", *schema.PLAIN["block"])}
-        of_block = sorted(values.get(row.pk, ()), key=attrgetter("test", "metric"))
-        stored_blocks.append(
-            Block(
-                run_id=run_id,
-                measurements=tuple(of_block),
-                warnings=tuple(json.loads(row.warnings)),
-                **plain,
-                **block_details,
-            )
-        )
+                fields.setdefault(detail.kind, {})[detail.test] = unpack(detail.content)
+        stored_blocks.append(Block(run_id=run_id, warnings=tuple(json.loads(row.warnings)), **fields))
     return stored_blocks
 
 
 def block_ids(connection: Connection, session_id: str) -> set[str]:
     """Of every block of a session, whatever its status."""
-    query = (
-        select(_block.id)
-        .join(schema.run, _run.pk == _block.run_pk)
-        .join(schema.session, _session.pk == _run.session_pk)
-        .where(_session.id == session_id)
-    )
+    query = select(_block.id).select_from(joined()).where(_session.id == session_id)
     return set(connection.execute(query).scalars())
 
 

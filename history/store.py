@@ -329,7 +329,7 @@ class Store:
         self, dbms: str | None = None, line: str | None = None, kind: str | None = None, tier: str | None = None
     ) -> list[Finding]:
         """Findings of the newest detection."""
-        return self._read(lambda connection: outcomes.findings(connection, dbms, line, kind, tier))
+        return self._read(lambda connection: outcomes.findings(connection, dbms=dbms, line=line, kind=kind, tier=tier))
 
     def events(self, key: str | None = None) -> list[FindingEvent]:
         """What happened to a finding, in order; without a key, to all."""

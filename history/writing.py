@@ -68,6 +68,11 @@ def writer_key(connection: Connection, row_keys: RowKeys) -> int:
     return shared_key(connection, row_keys, schema.writer, {"version": writer()}, stamped=False)
 
 
+def append_row(connection: Connection, row_keys: RowKeys, table: Table, row: dict[str, Any]) -> bool:
+    """A stamped row; False when a unique key says it is there already."""
+    return insert_new(connection, table, row | stamp(connection, row_keys)) is not None
+
+
 def shared_key(
     connection: Connection,
     row_keys: RowKeys,
