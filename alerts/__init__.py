@@ -7,5 +7,3 @@ See docs/alerts.md.
 from alerts.plan import plan_changes
 from alerts.settings import AlertSettings, load_settings
 from alerts.sync import SyncReport, preview, sync
-
-__all__ = ["AlertSettings", "SyncReport", "load_settings", "plan_changes", "preview", "sync"]

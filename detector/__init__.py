@@ -2,5 +2,3 @@
 
 from detector.detection import detect
 from detector.settings import DetectorSettings
-
-__all__ = ["DetectorSettings", "detect"]

@@ -7,7 +7,7 @@ read later agrees with it, and no transaction stays open between two series.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, groupby
@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Engine, or_, select
 from history import schema
 from history.database import reading
 from history.layout import CountedBlock, Layout
-from history.model import MAJORS, Better, Series, SeriesKey
-from history.queries import LineKey, counts, joined, lines, releases
+from history.model import MAJORS, Better, LineKey, Series, SeriesKey
+from history.queries import chosen, counts, joined, lines, releases
 from history.versions import version_key
 
 #: Values read with one query, about, which bounds the memory; and series, at most.
@@ -62,19 +62,16 @@ def read_series(engine: Engine, wanted: dict[str, str | None], until: str | None
     """Series that have values, line by line, by test and metric. `wanted` names parts of the key."""
     with reading(engine) as connection:
         every = lines(connection, wanted.get("dbms"))
-    names = ("dbms", "line", "server", "config", "benchmark")
     for key in every:
-        if all(wanted.get(name) in (None, value) for name, value in zip(names, key, strict=True)):
+        if all(wanted.get(name) in (None, value) for name, value in key._asdict().items()):
             with reading(engine) as connection:
-                line = describe(connection, key, wanted.get("test"), wanted.get("metric"), until)
+                line = describe(connection, key, wanted, until)
             yield from _values(engine, line)
 
 
-def describe(
-    connection: Connection, key: LineKey, test: str | None, metric: str | None, until: str | None
-) -> LineIndex:
+def describe(connection: Connection, key: LineKey, wanted: Mapping[str, str | None], until: str | None) -> LineIndex:
     """The blocks, releases and series of a line; of `majors`, those of the newest release of each line."""
-    dbms, name = key[0], key[1]
+    dbms, name = key.dbms, key.line
     candidates = blocks = _blocks(connection, key)
     order_of = {version: version_key(dbms, version) for version in {block.version for block in candidates.values()}}
     if until is not None:
@@ -99,12 +96,12 @@ def describe(
     of_lines = {block.line for block in (*blocks.values(), *controls.values())}
     position = {version: number for number, version in enumerate(order)}
     layout = Layout(blocks, controls, position, {release.version: release.released for release in all_releases})
-    return LineIndex(key, layout, _rows(connection, key, of_lines, test, metric))
+    tests = {name: value for name in ("test", "metric") if (value := wanted.get(name)) is not None}
+    return LineIndex(key, layout, _rows(connection, key, of_lines, tests))
 
 
 def _blocks(connection: Connection, key: LineKey) -> dict[int, CountedBlock]:
     """Blocks that count, of a line and of the controls, in the order of sessions and starts; of `majors`, all."""
-    dbms, line, server, config, benchmark = key
     block, run, session, release = schema.block.c, schema.run.c, schema.session.c, schema.release.c
     query = (
         select(
@@ -126,35 +123,22 @@ def _blocks(connection: Connection, key: LineKey) -> dict[int, CountedBlock]:
             .join(schema.host, schema.host.c.pk == schema.epoch.c.host_pk)
             .join(schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk)
         )
-        .where(
-            counts(),
-            release.dbms == dbms,
-            session.server == server,
-            run.config == config,
-            run.benchmark == benchmark,
-        )
+        .where(counts(), *chosen({**key._asdict(), "line": None}))
     )
-    if line != MAJORS:
-        query = query.where(or_(release.line == line, release.version == session.control))
+    if key.line != MAJORS:
+        query = query.where(or_(release.line == key.line, release.version == session.control))
     # Sorted here, since two databases may compare texts in two ways.
     rows = sorted(connection.execute(query), key=lambda row: (row[-2], row[5], row[-1], row[1]))
     return {row[0]: CountedBlock(*row[:-2]) for row in rows}
 
 
-def _rows(
-    connection: Connection, key: LineKey, of_lines: Collection[str], test: str | None, metric: str | None
-) -> list[SeriesRow]:
+def _rows(connection: Connection, key: LineKey, of_lines: Collection[str], tests: Mapping[str, str]) -> list[SeriesRow]:
     table = schema.series.c
-    dbms, _, server, config, benchmark = key
+    parts = {**key._asdict(), **tests}
+    del parts["line"]
     query = select(table.pk, table.line, table.test, table.metric, table.test_group, table.unit, table.better).where(
-        table.dbms == dbms,
-        table.server == server,
-        table.config == config,
-        table.benchmark == benchmark,
-        table.line.in_(of_lines),
+        table.line.in_(of_lines), *(table[name] == value for name, value in parts.items())
     )
-    query = query.where(table.test == test) if test is not None else query
-    query = query.where(table.metric == metric) if metric is not None else query
     rows = [SeriesRow(*row) for row in connection.execute(query)]
     return sorted(rows, key=lambda row: (row.test, row.metric, row.pk))
 
@@ -173,7 +157,7 @@ def _batches(rows: Iterable[SeriesRow], blocks: int) -> Iterator[list[list[Serie
 
 
 def _values(engine: Engine, line: LineIndex) -> Iterator[Series]:
-    layout, own = line.layout, line.key[1]
+    layout, own = line.layout, line.key.line
     if not layout.blocks:
         return
     for batch in _batches(line.rows, len(layout.blocks)):
@@ -240,12 +224,8 @@ def _series(line: LineIndex, newest: SeriesRow, columns: list[Columns]) -> Serie
     arrangement = line.layout.arrangement(blocks)
     if not arrangement.releases:
         return None
-    dbms, name, server, config, benchmark = line.key
-    key = SeriesKey(
-        dbms=dbms, line=name, server=server, config=config, benchmark=benchmark, test=newest.test, metric=newest.metric
-    )
     return Series.model_construct(
-        key=key,
+        key=SeriesKey(**line.key._asdict(), test=newest.test, metric=newest.metric),
         group=newest.group,
         unit=newest.unit,
         better=newest.better,

@@ -15,9 +15,9 @@ from sqlalchemy import Connection, select
 from history import schema
 from history.model import CanaryReading
 from history.records import digest, text_of
-from history.writing import RowKeys, insert_new, shared_key, stamp
+from history.writing import RowKeys, append_row, shared_key
 
-PLAIN = ("at", "session_id", "phase", "cpu_ms", "memory_ms", "sync_ms", "verdict", "quarantine")
+PLAIN = schema.PLAIN["reading"]
 
 
 def append_reading(connection: Connection, row_keys: RowKeys, reading: CanaryReading) -> bool:
@@ -27,9 +27,8 @@ def append_reading(connection: Connection, row_keys: RowKeys, reading: CanaryRea
         **reading.model_dump(include=set(PLAIN)),
         "reasons": text_of(reading.reasons),
         "digest": digest(reading),
-        **stamp(connection, row_keys),
     }
-    return insert_new(connection, schema.reading, row) is not None
+    return append_row(connection, row_keys, schema.reading, row)
 
 
 def _stored(connection: Connection) -> Iterator[tuple[dict[str, Any], str]]:

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from history.errors import InvalidRecord
 from history.limits import MAX_MEASUREMENTS, checked_json
@@ -36,46 +36,28 @@ SCHEMA_FILE = Path(__file__).with_name("pointdrop.run-1.schema.json")
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class HeaderLine(_Line):
+class HeaderLine(BaseModel):
     """The first line."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal["pointdrop.run/1"] = Field(alias="schema")
     writer: str = Field("", max_length=200)
 
 
-class SessionLine(_Line):
-    """Runs made together on one host."""
-
-    session: Session
-
-
-class RunLine(_Line):
-    """All blocks of one release, config and benchmark in one session."""
-
-    run: Run
+def _line(kind: str, record_type: type[Record], meaning: str) -> type[BaseModel]:
+    """The model of a line: an object whose one key is the kind of its record."""
+    field: Any = (record_type, ...)
+    return create_model(
+        f"{kind.capitalize()}Line", __config__=HeaderLine.model_config, __doc__=meaning, **{kind: field}
+    )
 
 
-class BlockLine(_Line):
-    """One server start, with every test once."""
-
-    block: Block
-
-
-class ReadingLine(_Line):
-    """One reading of the machine canary."""
-
-    reading: CanaryReading
-
-
-LINES: dict[str, type[SessionLine | RunLine | BlockLine | ReadingLine]] = {
-    "session": SessionLine,
-    "run": RunLine,
-    "block": BlockLine,
-    "reading": ReadingLine,
+LINES = {
+    "session": _line("session", Session, "Runs made together on one host."),
+    "run": _line("run", Run, "All blocks of one release, config and benchmark in one session."),
+    "block": _line("block", Block, "One server start, with every test once."),
+    "reading": _line("reading", CanaryReading, "One reading of the machine canary."),
 }
 
 
@@ -148,7 +130,8 @@ def _explained(error: ValidationError) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of one line."""
-    schema = TypeAdapter(HeaderLine | SessionLine | RunLine | BlockLine | ReadingLine).json_schema(by_alias=True)
+    any_line: Any = Union[HeaderLine, *LINES.values()]
+    schema = TypeAdapter(any_line).json_schema(by_alias=True)
     return {"$schema": SCHEMA_ID, "title": RUN_SCHEMA} | schema
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from history.errors import InvalidRecord
 from history.frames import block_rows
-from history.model import MAJORS, Series
+from history.model import MAJORS, LineKey, Series
 from history.store import Store
 
 KINDS = (
@@ -26,25 +26,20 @@ KINDS = (
     "corrections",
 )
 FINDING_COLUMNS = {"key", "kind", "tier", "cause", "dbms", "line", "previous", "release"}
-PLACE = ("dbms", "line", "server", "config", "benchmark")
 
 
 def rows_of(store: Store, what: str, wanted: dict[str, str | None], session: str | None = None) -> list[dict[str, Any]]:
-    """Rows of one of KINDS. `wanted` are filters by name (`PLACE`, test, metric, until), where they apply."""
+    """Rows of one of KINDS. `wanted` are filters by name (of LineKey; test, metric, until), where they apply."""
     if what not in KINDS:
         raise InvalidRecord(f"there is no {what!r} to look at; take one of {', '.join(KINDS)}")
-    place = {name: wanted.get(name) for name in PLACE}
+    place = {name: wanted.get(name) for name in LineKey._fields}
     match what:
         case "lines":
-            return [
-                row
-                for row in (dict(zip(PLACE, line, strict=True)) for line in store.lines(place["dbms"]))
-                if _agrees(row, place)
-            ]
+            rows = (line._asdict() for line in store.lines(place["dbms"]))
+            return [row for row in rows if all(place[name] in (None, value) for name, value in row.items())]
         case "releases":
-            of_line = {"line": place["line"]}
-            rows = (release.model_dump(mode="json") for release in store.releases(place["dbms"]))
-            return [row for row in rows if _agrees(row, of_line)]
+            releases = store.releases(place["dbms"])
+            return [release.model_dump(mode="json") for release in releases if place["line"] in (None, release.line)]
         case "sessions":
             return [
                 {
@@ -91,10 +86,6 @@ def lines_told(store: Store) -> str:
         if line != MAJORS and line not in lines_by_dbms[dbms]:
             lines_by_dbms[dbms].append(line)
     return "; ".join(f"{dbms} {', '.join(of_it)}" for dbms, of_it in lines_by_dbms.items())
-
-
-def _agrees(row: dict[str, Any], wanted: dict[str, str | None]) -> bool:
-    return all(value is None or row[name] == value for name, value in wanted.items())
 
 
 def _runs(store: Store, place: dict[str, str | None], session: str | None, *, blocks: bool) -> Iterator[dict[str, Any]]:

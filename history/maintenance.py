@@ -225,7 +225,7 @@ def merge(store: Store, other: Store) -> dict[str, int]:
         for correction in outcomes.supersessions(source):
             new["supersession"] += store.transact(partial(outcomes.supersede, correction=correction))
         for detection in outcomes.detections(source):
-            findings = outcomes.findings_of(source, detection.pk)
+            findings = outcomes.findings(source, detection.pk)
             new["detection"] += store.transact(partial(outcomes.take_over, detection=detection, findings=findings))
         for event in outcomes.events(source):
             new["event"] += store.append_event(event)

@@ -10,16 +10,16 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, ScalarSelect, func, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
 
 from history import schema
 from history.database import MIGRATION_LOCK
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
 from history.model import Finding, FindingEvent, IssueLink
 from history.records import digest, pack, shown, text_of, unpacked
-from history.writing import RowKeys, insert_new, stamp
+from history.writing import RowKeys, append_row, insert_new, stamp
 
 #: The advisory lock under which PostgreSQL takes a detection: the one of migrations, and one more.
 DETECTION_LOCK = MIGRATION_LOCK + 1
@@ -112,63 +112,49 @@ def take_over(connection: Connection, row_keys: RowKeys, detection: Detection, f
 def detections(connection: Connection) -> list[Detection]:
     """Every detection, oldest first."""
     table = schema.detection.c
-    query = select(table.pk, table.at, table.settings_digest, table.digest).order_by(table.at, table.pk)
+    query = select(*(table[name] for name in Detection._fields)).order_by(table.at, table.pk)
     return [Detection(*row) for row in connection.execute(query)]
 
 
-def findings_of(connection: Connection, detection_pk: int) -> list[Finding]:
-    """Findings of one detection, in the order they were given."""
+def findings(connection: Connection, detection_pk: int | None = None, **wanted: str | None) -> list[Finding]:
+    """Findings of one detection, else the newest, in the order they were given. Filters: dbms, line, kind, tier."""
     table = schema.finding.c
-    query = select(table.content).where(table.detection_pk == detection_pk).order_by(table.number)
-    return [Finding.model_validate_json(unpacked(content)) for content in connection.execute(query).scalars()]
-
-
-def findings(
-    connection: Connection,
-    dbms: str | None = None,
-    line: str | None = None,
-    kind: str | None = None,
-    tier: str | None = None,
-) -> list[Finding]:
-    """Findings of the newest detection, in the order they were given."""
-    table = schema.finding.c
-    query = select(table.content).where(table.detection_pk == _newest()).order_by(table.number)
-    for column, wanted in ((table.dbms, dbms), (table.line, line), (table.kind, kind), (table.tier, tier)):
-        query = query.where(column == wanted) if wanted is not None else query
+    of_detection = table.detection_pk == (_newest() if detection_pk is None else detection_pk)
+    chosen = (table[name] == value for name, value in wanted.items() if value is not None)
+    query = select(table.content).where(of_detection, *chosen).order_by(table.number)
     return [Finding.model_validate_json(unpacked(content)) for content in connection.execute(query).scalars()]
 
 
 def append_event(connection: Connection, row_keys: RowKeys, event: FindingEvent) -> bool:
     """An event; one that is equal in everything, its moment included, is the same event."""
     row = event.model_dump(exclude={"detail"}) | {"detail": text_of(shown(event)["detail"]), "digest": digest(event)}
-    return insert_new(connection, schema.event, row | stamp(connection, row_keys)) is not None
+    return append_row(connection, row_keys, schema.event, row)
 
 
 def events(connection: Connection, key: str | None = None) -> list[FindingEvent]:
     """In the order of their moments; of one moment, in the order they were stored."""
-    table = schema.event
-    query = select(table).order_by(table.c.at, table.c.pk)
-    query = query.where(table.c.key == key) if key is not None else query
-    return [
-        FindingEvent(key=row.key, event=row.event, at=row.at, actor=row.actor, detail=json.loads(row.detail))
-        for row in connection.execute(query)
-    ]
+    table = schema.event.c
+    columns = [table[name] for name in FindingEvent.model_fields]
+    query = select(*columns).where(*_of_finding(table, key)).order_by(table.at, table.pk)
+    rows = connection.execute(query).mappings()
+    return [FindingEvent(**{**row, "detail": json.loads(row["detail"])}) for row in rows]
+
+
+def _of_finding(table: Any, key: str | None) -> list[ColumnElement[bool]]:
+    return [] if key is None else [table.key == key]
 
 
 def append_link(connection: Connection, row_keys: RowKeys, link: IssueLink) -> bool:
     """Where a finding stands in a tracker."""
-    return (
-        insert_new(connection, schema.link, link.model_dump() | {"digest": digest(link)} | stamp(connection, row_keys))
-        is not None
-    )
+    return append_row(connection, row_keys, schema.link, link.model_dump() | {"digest": digest(link)})
 
 
 def links(connection: Connection, key: str | None = None) -> list[IssueLink]:
     """In the order they were stored."""
-    table = schema.link
-    query = select(table.c.key, table.c.tracker, table.c.number, table.c.url).order_by(table.c.pk)
-    query = query.where(table.c.key == key) if key is not None else query
-    return [IssueLink.model_validate(dict(row)) for row in connection.execute(query).mappings()]
+    table = schema.link.c
+    columns = [table[name] for name in IssueLink.model_fields]
+    query = select(*columns).where(*_of_finding(table, key)).order_by(table.pk)
+    return [IssueLink(**row) for row in connection.execute(query).mappings()]
 
 
 def supersede(connection: Connection, row_keys: RowKeys, correction: Supersession) -> bool:
@@ -182,7 +168,7 @@ def supersede(connection: Connection, row_keys: RowKeys, correction: Supersessio
         )
     if correction.replacement_id == correction.target_id:
         raise InvalidRecord(f"{correction.kind} {correction.target_id} cannot stand in its own place; name another")
-    table = {"session": schema.session, "run": schema.run, "block": schema.block}[correction.kind]
+    table = schema.metadata.tables[correction.kind]
     for name in (correction.target_id, correction.replacement_id):
         if name is not None and not connection.execute(select(table.c.pk).where(table.c.id == name)).first():
             raise UnknownSeries(
@@ -192,11 +178,11 @@ def supersede(connection: Connection, row_keys: RowKeys, correction: Supersessio
         raise InvalidRecord("a correction needs its reason; say why the row counts no more")
     same = text_of([correction.kind, correction.target_id, correction.reason, correction.replacement_id])
     row = correction._asdict() | {"digest": hashlib.sha256(same.encode()).hexdigest()}
-    return insert_new(connection, schema.supersession, row | stamp(connection, row_keys)) is not None
+    return append_row(connection, row_keys, schema.supersession, row)
 
 
 def supersessions(connection: Connection) -> list[Supersession]:
     """In the order they were stored."""
     table = schema.supersession.c
-    query = select(table.kind, table.target_id, table.reason, table.replacement_id, table.at).order_by(table.pk)
+    query = select(*(table[name] for name in Supersession._fields)).order_by(table.pk)
     return [Supersession(*row) for row in connection.execute(query)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, TypedDict
@@ -11,12 +11,9 @@ from typing import Any, TypedDict
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
 from history import schema
-from history.model import MAJORS, Block, Fingerprint, FunctionCost, Measurement, Release, Run, Session, StatementPlan
+from history.model import MAJORS, Block, Fingerprint, LineKey, Measurement, Release, Run, Session
 from history.records import unpack
-from history.versions import version_key
-
-#: (dbms, line, server, config, benchmark)
-LineKey = tuple[str, str, str, str, str]
+from history.versions import sort_versions, version_key
 
 
 class RunFilters(TypedDict, total=False):
@@ -30,7 +27,6 @@ class RunFilters(TypedDict, total=False):
 
 _session, _run, _block, _release = schema.session.c, schema.run.c, schema.block.c, schema.release.c
 
-
 #: What results can be chosen by.
 FILTERS: dict[str, Any] = {
     "id": _run.id,
@@ -43,9 +39,13 @@ FILTERS: dict[str, Any] = {
     "benchmark": _run.benchmark,
     "lane": _run.lane,
 }
+LINE_COLUMNS = tuple(FILTERS[name] for name in LineKey._fields)
+RELEASE_COLUMNS = tuple(
+    _release.archive_digest.label("digest") if name == "digest" else _release[name] for name in Release.model_fields
+)
 
 
-def _chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
+def chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
     return (FILTERS[name] == value for name, value in filters.items() if value is not None)
 
 
@@ -75,17 +75,9 @@ def joined() -> Any:
 
 def sessions(connection: Connection) -> list[Session]:
     """By start, then id."""
+    plain = [_session[name] for name in ("id", *schema.PLAIN["session"])]
     query = (
-        select(
-            _session.id,
-            schema.host.c.name.label("host"),
-            _session.server,
-            _session.plan,
-            schema.fingerprint.c.facts,
-            _session.seed,
-            _session.started,
-            _session.control,
-        )
+        select(*plain, schema.host.c.name.label("host"), schema.fingerprint.c.facts)
         .select_from(schema.session)
         .join(schema.epoch, schema.epoch.c.pk == _session.epoch_pk)
         .join(schema.host, schema.host.c.pk == schema.epoch.c.host_pk)
@@ -100,27 +92,8 @@ def sessions(connection: Connection) -> list[Session]:
 
 
 def release_of(row: Any) -> Release:
-    """A release from a row that has its columns."""
-    return Release(
-        dbms=row.dbms,
-        version=row.version,
-        line=row.line,
-        build=row.build,
-        digest=row.archive_digest,
-        released=row.released,
-        source=row.source,
-    )
-
-
-RELEASE_COLUMNS = (
-    _release.dbms,
-    _release.version,
-    _release.line,
-    _release.build,
-    _release.archive_digest,
-    _release.released,
-    _release.source,
-)
+    """A release from a row that has RELEASE_COLUMNS."""
+    return Release(**{name: getattr(row, name) for name in Release.model_fields})
 
 
 def releases(connection: Connection, dbms: str | None = None) -> list[Release]:
@@ -128,8 +101,7 @@ def releases(connection: Connection, dbms: str | None = None) -> list[Release]:
 
     A pin is believed before what a run said.
     """
-    query = select(*RELEASE_COLUMNS, _release.pinned).order_by(_release.pinned.desc(), _release.pk)
-    query = query.where(_release.dbms == dbms) if dbms is not None else query
+    query = select(*RELEASE_COLUMNS).where(*chosen({"dbms": dbms})).order_by(_release.pinned.desc(), _release.pk)
     by_version: dict[tuple[str, str], Release] = {}
     for row in connection.execute(query):
         by_version.setdefault((row.dbms, row.version), release_of(row))
@@ -144,35 +116,19 @@ def pins(connection: Connection) -> list[Release]:
 
 def runs(connection: Connection, **filters: str | None) -> Iterator[Run]:
     """In the order they were stored. Filters: id, session_id, dbms, line, version, server, config, benchmark, lane."""
+    plain, bundle = ("id", *schema.PLAIN["run"]), schema.bundle.c
     query = (
-        select(
-            _run.id,
-            _session.id.label("session_id"),
-            *RELEASE_COLUMNS,
-            _run.config,
-            _run.benchmark,
-            _run.profile,
-            _run.lane,
-            schema.bundle.c.content,
-        )
+        select(*(_run[name] for name in plain), _session.id.label("session_id"), *RELEASE_COLUMNS, bundle.content)
         .select_from(schema.run)
         .join(schema.session, _session.pk == _run.session_pk)
         .join(schema.release, _release.pk == _run.release_pk)
-        .join(schema.bundle, schema.bundle.c.pk == _run.bundle_pk)
-        .where(*_chosen(filters))
+        .join(schema.bundle, bundle.pk == _run.bundle_pk)
+        .where(*chosen(filters))
         .order_by(_run.pk)
     )
     for row in connection.execute(query):
-        yield Run(
-            id=row.id,
-            session_id=row.session_id,
-            release=release_of(row),
-            config=row.config,
-            benchmark=row.benchmark,
-            profile=row.profile,
-            lane=row.lane,
-            **unpack(row.content),
-        )
+        values = {name: getattr(row, name) for name in plain}
+        yield Run(**values, session_id=row.session_id, release=release_of(row), **unpack(row.content))
 
 
 def _measurements(connection: Connection, run_id: str) -> dict[int, list[Measurement]]:
@@ -181,12 +137,7 @@ def _measurements(connection: Connection, run_id: str) -> dict[int, list[Measure
     The run says which series they can be in, and the key of `measurement` begins with the series.
     """
     series, value = schema.series.c, schema.measurement.c
-    of_run = (
-        select(_block.pk, _release.dbms, _release.line, _session.server, _run.config, _run.benchmark)
-        .select_from(joined())
-        .where(_run.id == run_id)
-        .subquery()
-    )
+    of_run = select(_block.pk, *LINE_COLUMNS).select_from(joined()).where(_run.id == run_id).subquery()
     query = (
         select(
             value.block_pk,
@@ -200,10 +151,7 @@ def _measurements(connection: Connection, run_id: str) -> dict[int, list[Measure
             value.warnings,
         )
         .select_from(of_run)
-        .join(
-            schema.series,
-            and_(*(series[name] == of_run.c[name] for name in ("dbms", "line", "server", "config", "benchmark"))),
-        )
+        .join(schema.series, and_(*(series[name] == of_run.c[name] for name in LineKey._fields)))
         .join(schema.measurement, and_(value.series_pk == series.pk, value.block_pk == of_run.c.pk))
     )
     measurements: dict[int, list[Measurement]] = defaultdict(list)
@@ -226,37 +174,19 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
     values = _measurements(connection, run_id) if rows and measurements else {}
     stored_blocks = []
     for row in rows:
-        block_details: dict[str, dict[str, Any]] = defaultdict(dict)
+        fields: dict[str, Any] = {name: getattr(row, name) for name in ("id", *schema.PLAIN["block"])}
+        fields["measurements"] = tuple(sorted(values.get(row.pk, ()), key=attrgetter("test", "metric")))
         if details:
             query = select(schema.detail).where(schema.detail.c.block_pk == row.pk)
             for detail in connection.execute(query):
-                block_details[detail.kind][detail.test] = unpack(detail.content)
-        of_block = sorted(values.get(row.pk, ()), key=attrgetter("test", "metric"))
-        stored_blocks.append(
-            Block(
-                id=row.id,
-                run_id=run_id,
-                number=row.number,
-                started=row.started,
-                ended=row.ended,
-                status=row.status,
-                reason=row.reason,
-                measurements=tuple(of_block),
-                warnings=tuple(json.loads(row.warnings)),
-                **block_details,
-            )
-        )
+                fields.setdefault(detail.kind, {})[detail.test] = unpack(detail.content)
+        stored_blocks.append(Block(run_id=run_id, warnings=tuple(json.loads(row.warnings)), **fields))
     return stored_blocks
 
 
 def block_ids(connection: Connection, session_id: str) -> set[str]:
     """Of every block of a session, whatever its status."""
-    query = (
-        select(_block.id)
-        .join(schema.run, _run.pk == _block.run_pk)
-        .join(schema.session, _session.pk == _run.session_pk)
-        .where(_session.id == session_id)
-    )
+    query = select(_block.id).select_from(joined()).where(_session.id == session_id)
     return set(connection.execute(query).scalars())
 
 
@@ -265,36 +195,27 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
     query = (
         select(_release.version, func.count())
         .select_from(joined())
-        .where(counts(), *_chosen(wanted))
+        .where(counts(), *chosen(wanted))
         .group_by(_release.version)
     )
     blocks_by_version: dict[str, int] = dict(connection.execute(query).all())
-    dbms = wanted.get("dbms") or ""
-    return {
-        version: blocks_by_version[version]
-        for version in sorted(blocks_by_version, key=lambda version: version_key(dbms, version))
-    }
+    versions = sort_versions(wanted.get("dbms") or "", blocks_by_version)
+    return {version: blocks_by_version[version] for version in versions}
 
 
 def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
     """Lines with blocks that count, in version order, and `majors` where there are two or more, last."""
-    query = (
-        select(_release.dbms, _release.line, _session.server, _run.config, _run.benchmark)
-        .select_from(joined())
-        .where(counts())
-        .distinct()
-    )
-    query = query.where(_release.dbms == dbms) if dbms is not None else query
-    keys = [(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(query)]
-    by_place: dict[tuple[str, ...], int] = defaultdict(int)
-    for name, _, *place in keys:
-        by_place[name, *place] += 1
-    keys += [(place[0], MAJORS, place[1], place[2], place[3]) for place, count in by_place.items() if count > 1]
-    return sorted(keys, key=lambda key: (key[0], key[1] == MAJORS, version_key(key[0], key[1]), key[2:]))
+    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(), *chosen({"dbms": dbms})).distinct()
+    keys = [LineKey(*row) for row in connection.execute(query)]
+    lines_by_place = Counter(key._replace(line=MAJORS) for key in keys)
+    keys += [key for key, count in lines_by_place.items() if count > 1]
+    return sorted(keys, key=lambda key: (key.dbms, key.line == MAJORS, version_key(key.dbms, key.line), key[2:]))
 
 
-def newest_detail(connection: Connection, kind: str, dbms: str, version: str, test: str, filters: RunFilters) -> Any:
-    """The newest stored detail of one test of a release, over blocks that count; None when there is none."""
+def newest_details(
+    connection: Connection, kind: str, dbms: str, version: str, test: str, filters: RunFilters
+) -> list[Any]:
+    """The functions or plans of one test of a release from the newest block that counts and has them, else none."""
     detail = schema.detail.c
     query = (
         select(detail.content)
@@ -305,27 +226,13 @@ def newest_detail(connection: Connection, kind: str, dbms: str, version: str, te
             _release.dbms == dbms,
             _release.version == version,
             counts(),
-            *_chosen(filters),
+            *chosen(filters),
         )
         .order_by(_block.started.desc(), _block.id.desc())
         .limit(1)
     )
     content = connection.execute(query).scalar_one_or_none()
-    return None if content is None else unpack(content)
-
-
-def functions(
-    connection: Connection, dbms: str, version: str, test: str, filters: RunFilters
-) -> tuple[FunctionCost, ...]:
-    """Costs of the newest block that has them, the most expensive function first; empty without any."""
-    costs = newest_detail(connection, "functions", dbms, version, test, filters)
-    return tuple(FunctionCost.model_validate(cost) for cost in costs or ())
-
-
-def plans(connection: Connection, dbms: str, version: str, test: str, filters: RunFilters) -> tuple[StatementPlan, ...]:
-    """Plans of the newest block that has them; empty without any."""
-    stored_plans = newest_detail(connection, "plans", dbms, version, test, filters)
-    return tuple(StatementPlan.model_validate(plan) for plan in stored_plans or ())
+    return [] if content is None else list(unpack(content))
 
 
 def samples(connection: Connection, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:

@@ -19,6 +19,7 @@ that has no meaning outside one database; `digest` is the sha256 of the row's ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,6 +42,8 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import TypeEngine
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -77,32 +80,33 @@ def _key() -> Column[int]:
     return Column("pk", Number, primary_key=True, autoincrement=True)
 
 
-def _of(target: str, *, name: str | None = None, nullable: bool = False) -> Column[int]:
-    return Column(name or f"{target}_pk", Number, ForeignKey(f"{target}.pk"), nullable=nullable)
+def _of(target: str, *, index: bool = False) -> Column[int]:
+    return Column(f"{target}_pk", Number, ForeignKey(f"{target}.pk"), nullable=False, index=index)
 
 
-def _text(name: str, *, nullable: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=nullable)
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
 
 
-def _written() -> list[Column[Any]]:
-    """When this store took the row, and by which tool version."""
-    return [Column("written_at", UtcDateTime, nullable=False), _of("writer")]
+def _column(name: str, kind: TypeEngine[Any] | type[TypeEngine[Any]]) -> Column[Any]:
+    return Column(name, kind, nullable=False)
 
 
-writer = Table("writer", metadata, _key(), _text("version"), UniqueConstraint("version"))
+def _table(name: str, *parts: SchemaItem, unique: Sequence[str] = ()) -> Table:
+    """A table of numbered rows, each with when this store took it, and by which tool version."""
+    constraints = [UniqueConstraint(*unique)] if unique else []
+    return Table(name, metadata, _key(), *parts, _column("written_at", UtcDateTime), _of("writer"), *constraints)
 
-release = Table(
+
+writer = Table("writer", metadata, _key(), *_texts("version"), UniqueConstraint("version"))
+
+release = _table(
     "release",
-    metadata,
-    _key(),
-    *(_text(name) for name in ("dbms", "version", "line", "build", "archive_digest", "source")),
+    *_texts("dbms", "version", "line", "build", "archive_digest", "source"),
     Column("released", Date),
-    Column("pinned", Boolean, nullable=False),
-    _text("digest"),
-    *_written(),
-    UniqueConstraint("digest", "pinned"),
-    Index("ix_release_dbms_version", "dbms", "version"),
+    _column("pinned", Boolean),
+    *_texts("digest"),
+    Index(None, "dbms", "version"),
     # The first pin of a build wins, whoever else pins at the same moment.
     Index(
         "uq_release_pin",
@@ -113,102 +117,67 @@ release = Table(
         sqlite_where=text("pinned"),
         postgresql_where=text("pinned"),
     ),
+    unique=("digest", "pinned"),
 )
 
-host = Table("host", metadata, _key(), _text("name"), *_written(), UniqueConstraint("name"))
-fingerprint = Table(
-    "fingerprint", metadata, _key(), _text("digest"), _text("facts"), *_written(), UniqueConstraint("digest")
-)
-epoch = Table(
-    "epoch",
-    metadata,
-    _key(),
-    _of("host"),
-    _of("fingerprint"),
-    *_written(),
-    UniqueConstraint("host_pk", "fingerprint_pk"),
-)
+host = _table("host", *_texts("name"), unique=("name",))
+fingerprint = _table("fingerprint", *_texts("digest", "facts"), unique=("digest",))
+epoch = _table("epoch", _of("host"), _of("fingerprint"), unique=("host_pk", "fingerprint_pk"))
 
-reading = Table(
+reading = _table(
     "reading",
-    metadata,
-    _key(),
     _of("host"),
-    Column("at", UtcDateTime, nullable=False),
+    _column("at", UtcDateTime),
     # By its public id, and no foreign key: the session before which a host was found sick never began.
-    *(_text(name) for name in ("session_id", "phase")),
-    *(Column(name, Float(53), nullable=False) for name in ("cpu_ms", "memory_ms", "sync_ms")),
-    *(_text(name) for name in ("verdict", "reasons")),
-    Column("quarantine", Boolean, nullable=False),
-    _text("digest"),
-    *_written(),
-    UniqueConstraint("digest"),
-    Index("ix_reading_host_pk_at", "host_pk", "at"),
+    *_texts("session_id", "phase"),
+    *(_column(name, Float(53)) for name in ("cpu_ms", "memory_ms", "sync_ms")),
+    *_texts("verdict", "reasons"),
+    _column("quarantine", Boolean),
+    *_texts("digest"),
+    Index(None, "host_pk", "at"),
+    unique=("digest",),
 )
 
-session = Table(
+session = _table(
     "session",
-    metadata,
-    _key(),
-    _text("id"),
+    *_texts("id"),
     _of("epoch"),
-    _text("server"),
-    _text("plan"),
-    Column("seed", BigInteger, nullable=False),
-    Column("started", UtcDateTime, nullable=False),
-    _text("control"),
-    _text("digest"),
-    *_written(),
-    UniqueConstraint("id"),
+    *_texts("server", "plan"),
+    _column("seed", BigInteger),
+    _column("started", UtcDateTime),
+    *_texts("control", "digest"),
+    unique=("id",),
 )
 
-bundle = Table(
-    "bundle",
-    metadata,
-    _key(),
-    _text("digest"),
-    Column("content", LargeBinary, nullable=False),
-    *_written(),
-    UniqueConstraint("digest"),
-)
+bundle = _table("bundle", *_texts("digest"), _column("content", LargeBinary), unique=("digest",))
 
-run = Table(
+run = _table(
     "run",
-    metadata,
-    _key(),
-    _text("id"),
-    _of("session"),
-    _of("release"),
+    *_texts("id"),
+    _of("session", index=True),
+    _of("release", index=True),
     _of("bundle"),
-    *(_text(name) for name in ("config", "benchmark", "profile", "lane", "digest")),
-    *_written(),
-    UniqueConstraint("id"),
-    Index("ix_run_session_pk", "session_pk"),
-    Index("ix_run_release_pk", "release_pk"),
+    *_texts("config", "benchmark", "profile", "lane", "digest"),
+    unique=("id",),
 )
 
-block = Table(
+block = _table(
     "block",
-    metadata,
-    _key(),
-    _text("id"),
-    _of("run"),
-    Column("number", BigInteger, nullable=False),
-    Column("started", UtcDateTime, nullable=False),
-    Column("ended", UtcDateTime, nullable=False),
-    *(_text(name) for name in ("status", "reason", "warnings", "digest")),
-    *_written(),
-    UniqueConstraint("id"),
-    Index("ix_block_run_pk", "run_pk"),
+    *_texts("id"),
+    _of("run", index=True),
+    _column("number", BigInteger),
+    _column("started", UtcDateTime),
+    _column("ended", UtcDateTime),
+    *_texts("status", "reason", "warnings", "digest"),
+    unique=("id",),
 )
 
-SERIES_KEY = ("dbms", "line", "server", "config", "benchmark", "test", "metric")
 SERIES_FACTS = ("test_group", "unit", "better")
 series = Table(
     "series",
     metadata,
     _key(),
-    *(_text(name) for name in (*SERIES_KEY, *SERIES_FACTS)),
+    *_texts("dbms", "line", "server", "config", "benchmark", "test", "metric", *SERIES_FACTS),
     _of("writer"),
     # `dbms, server, config, benchmark, line`: the order in which a line is read.
     UniqueConstraint(
@@ -223,9 +192,9 @@ measurement = Table(
     # every value costs a third of an append. `history verify` looks for orphans.
     Column("series_pk", Number, primary_key=True, autoincrement=False),
     Column("block_pk", Number, primary_key=True, autoincrement=False),
-    Column("value", Float(53), nullable=False),
+    _column("value", Float(53)),
     Column("operations", BigInteger),
-    _text("warnings", nullable=True),
+    Column("warnings", Text),
     # No index by block: a block's series are known from its run, and each is one step down this key.
     sqlite_with_rowid=False,
 )
@@ -237,59 +206,50 @@ detail = Table(
     Column("block_pk", Number, ForeignKey("block.pk"), primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("test", Text, primary_key=True),
-    Column("content", LargeBinary, nullable=False),
+    _column("content", LargeBinary),
 )
 
-detection = Table(
-    "detection",
-    metadata,
-    _key(),
-    Column("at", UtcDateTime, nullable=False),
-    _text("settings_digest"),
-    _text("digest"),
-    *_written(),
-)
+detection = _table("detection", _column("at", UtcDateTime), *_texts("settings_digest", "digest"))
 finding = Table(
     "finding",
     metadata,
     _key(),
     _of("detection"),
-    Column("number", Integer, nullable=False),
-    *(_text(name) for name in ("key", "kind", "tier", "dbms", "line", "release")),
-    Column("content", LargeBinary, nullable=False),
+    _column("number", Integer),
+    *_texts("key", "kind", "tier", "dbms", "line", "release"),
+    _column("content", LargeBinary),
     UniqueConstraint("detection_pk", "key"),
-    Index("ix_finding_key", "key"),
+    Index(None, "key"),
 )
-event = Table(
+event = _table(
     "event",
-    metadata,
-    _key(),
-    *(_text(name) for name in ("key", "event", "actor", "detail", "digest")),
-    Column("at", UtcDateTime, nullable=False),
-    *_written(),
-    UniqueConstraint("digest"),
-    Index("ix_event_key", "key"),
+    *_texts("key", "event", "actor", "detail", "digest"),
+    _column("at", UtcDateTime),
+    Index(None, "key"),
+    unique=("digest",),
 )
-link = Table(
+link = _table(
     "link",
-    metadata,
-    _key(),
-    *(_text(name) for name in ("key", "tracker", "url", "digest")),
-    Column("number", BigInteger, nullable=False),
-    *_written(),
-    UniqueConstraint("digest"),
-    Index("ix_link_key", "key"),
+    *_texts("key", "tracker", "url", "digest"),
+    _column("number", BigInteger),
+    Index(None, "key"),
+    unique=("digest",),
 )
 
+#: Columns that hold a field of the record as it is, besides its id.
+PLAIN = {
+    "session": ("server", "plan", "seed", "started", "control"),
+    "run": ("config", "benchmark", "profile", "lane"),
+    "block": ("number", "started", "ended", "status", "reason"),
+    "reading": ("at", "session_id", "phase", "cpu_ms", "memory_ms", "sync_ms", "verdict", "quarantine"),
+}
+
 SUPERSEDED_KINDS = ("session", "run", "block")
-supersession = Table(
+supersession = _table(
     "supersession",
-    metadata,
-    _key(),
-    *(_text(name) for name in ("kind", "target_id", "reason", "digest")),
-    _text("replacement_id", nullable=True),
-    Column("at", UtcDateTime, nullable=False),
-    *_written(),
-    UniqueConstraint("digest"),
+    *_texts("kind", "target_id", "reason", "digest"),
+    Column("replacement_id", Text),
+    _column("at", UtcDateTime),
     Index("ix_supersession_target", "kind", "target_id"),
+    unique=("digest",),
 )

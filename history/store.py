@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from sqlalchemy import URL, Connection, Engine
@@ -35,6 +36,7 @@ from history.model import (
     FindingEvent,
     FunctionCost,
     IssueLink,
+    LineKey,
     Release,
     Run,
     Series,
@@ -42,7 +44,7 @@ from history.model import (
     StatementPlan,
 )
 from history.outcomes import Supersession
-from history.queries import LineKey, RunFilters
+from history.queries import RunFilters
 from history.spool import Spool
 
 if TYPE_CHECKING:
@@ -309,11 +311,15 @@ class Store:
 
     def functions(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[FunctionCost, ...]:
         """Instructions per operation by function, from the newest block that has them, the most expensive first."""
-        return self._read(lambda connection: queries.functions(connection, dbms, version, test, filters))
+        query = partial(
+            queries.newest_details, kind="functions", dbms=dbms, version=version, test=test, filters=filters
+        )
+        return tuple(FunctionCost.model_validate(cost) for cost in self._read(query))
 
     def plans(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[StatementPlan, ...]:
         """Plans of the newest block that has them."""
-        return self._read(lambda connection: queries.plans(connection, dbms, version, test, filters))
+        query = partial(queries.newest_details, kind="plans", dbms=dbms, version=version, test=test, filters=filters)
+        return tuple(StatementPlan.model_validate(plan) for plan in self._read(query))
 
     def samples(self, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:
         """One value a second, by test, then metric."""
@@ -323,7 +329,7 @@ class Store:
         self, dbms: str | None = None, line: str | None = None, kind: str | None = None, tier: str | None = None
     ) -> list[Finding]:
         """Findings of the newest detection."""
-        return self._read(lambda connection: outcomes.findings(connection, dbms, line, kind, tier))
+        return self._read(lambda connection: outcomes.findings(connection, dbms=dbms, line=line, kind=kind, tier=tier))
 
     def events(self, key: str | None = None) -> list[FindingEvent]:
         """What happened to a finding, in order; without a key, to all."""

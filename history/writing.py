@@ -11,14 +11,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from history import schema
 from history.errors import ConflictingRecord, UnknownSeries
-from history.model import Block, Measurement, Release, Run, Session
+from history.model import Block, LineKey, Measurement, Release, Run, Session
+from history.queries import LINE_COLUMNS
 from history.records import digest, in_order, pack, text_of, writer
 
 #: Columns of a measurement, in the order of the tuples that are written.
@@ -29,34 +30,20 @@ MEASUREMENT_COLUMNS = ("series_pk", "block_pk", "value", "operations", "warnings
 NO_SERIES: tuple[tuple[str, ...], int] = ((), 0)
 
 
-class Place(NamedTuple):
-    """What all series of one run share, and the run's number."""
-
-    run_pk: int
-    dbms: str
-    line: str
-    server: str
-    config: str
-    benchmark: str
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        return self[1:]
-
-
 @dataclass
 class RowKeys:
     """Numbers of rows that are certainly committed or belong to the transaction under way."""
 
     by_values: dict[Hashable, int] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
-    series: dict[tuple[str, ...], dict[tuple[str, str], tuple[tuple[str, ...], int]]] = field(default_factory=dict)
-    """By place, then (test, metric): (group, unit, better) and number."""
+    runs: dict[str, tuple[int, LineKey]] = field(default_factory=dict)
+    """By id: the run's number, and what all its series share."""
+    series: dict[LineKey, dict[tuple[str, str], tuple[tuple[str, ...], int]]] = field(default_factory=dict)
+    """By line, then (test, metric): (group, unit, better) and number."""
 
     def forget(self) -> None:
         """After a transaction that failed, nothing is certain."""
         self.by_values.clear()
-        self.places.clear()
+        self.runs.clear()
         self.series.clear()
 
 
@@ -79,6 +66,11 @@ def stamp(connection: Connection, row_keys: RowKeys) -> dict[str, Any]:
 def writer_key(connection: Connection, row_keys: RowKeys) -> int:
     """The number of this tool version."""
     return shared_key(connection, row_keys, schema.writer, {"version": writer()}, stamped=False)
+
+
+def append_row(connection: Connection, row_keys: RowKeys, table: Table, row: dict[str, Any]) -> bool:
+    """A stamped row; False when a unique key says it is there already."""
+    return insert_new(connection, table, row | stamp(connection, row_keys)) is not None
 
 
 def shared_key(
@@ -136,7 +128,7 @@ def append_session(connection: Connection, row_keys: RowKeys, session: Session) 
     row = {
         "epoch_pk": shared_key(connection, row_keys, schema.epoch, {"host_pk": host, "fingerprint_pk": prints}),
         "digest": content,
-        **session.model_dump(include={"server", "plan", "seed", "started", "control"}),
+        **session.model_dump(include=set(schema.PLAIN["session"])),
         **stamp(connection, row_keys),
     }
     return _insert_or_match(connection, schema.session, {"id": session.id}, row) is not None
@@ -160,8 +152,9 @@ def append_run(connection: Connection, row_keys: RowKeys, run: Run) -> bool:
         raise UnknownSeries(f"run {run.id} is of session {run.session_id}, which is not stored; append it first")
     _check_pin(connection, run.release)
     release = {"digest": digest(run.release), "pinned": False}
+    # Runs of one session mostly share options and bundle; they are stored once.
     bundle = pack({"options": run.options, "bundle": run.bundle})
-    named = digest_of_bundle(run)
+    named = hashlib.sha256(text_of([run.options, run.bundle]).encode()).hexdigest()
     row = {
         "session_pk": session_pk,
         "release_pk": shared_key(
@@ -169,15 +162,10 @@ def append_run(connection: Connection, row_keys: RowKeys, run: Run) -> bool:
         ),
         "bundle_pk": shared_key(connection, row_keys, schema.bundle, {"digest": named}, {"content": bundle}),
         "digest": content,
-        **run.model_dump(include={"config", "benchmark", "profile", "lane"}),
+        **run.model_dump(include=set(schema.PLAIN["run"])),
         **stamp(connection, row_keys),
     }
     return _insert_or_match(connection, schema.run, {"id": run.id}, row) is not None
-
-
-def digest_of_bundle(run: Run) -> str:
-    """Runs of one session mostly share options and bundle; they are stored once."""
-    return hashlib.sha256(text_of([run.options, run.bundle]).encode()).hexdigest()
 
 
 def _check_pin(connection: Connection, release: Release) -> None:
@@ -207,32 +195,31 @@ def pin_release(connection: Connection, row_keys: RowKeys, release: Release) -> 
     return pk is not None
 
 
-def place_of(connection: Connection, row_keys: RowKeys, run_id: str) -> Place:
-    """What the series of a run share. UnknownSeries when the run is not stored."""
-    if run_id in row_keys.places:
-        return row_keys.places[run_id]
-    run, session, release = schema.run.c, schema.session.c, schema.release.c
-    query = (
-        select(run.pk, release.dbms, release.line, session.server, run.config, run.benchmark)
-        .select_from(schema.run)
-        .join(schema.session, session.pk == run.session_pk)
-        .join(schema.release, release.pk == run.release_pk)
-        .where(run.id == run_id)
-    )
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        raise UnknownSeries(f"run {run_id} is not stored; append it before its blocks")
-    row_keys.places[run_id] = Place(*row)
-    return row_keys.places[run_id]
+def _run_and_line(connection: Connection, row_keys: RowKeys, run_id: str) -> tuple[int, LineKey]:
+    """The number of a run, and what its series share. UnknownSeries when the run is not stored."""
+    if run_id not in row_keys.runs:
+        run, session, release = schema.run.c, schema.session.c, schema.release.c
+        query = (
+            select(run.pk, *LINE_COLUMNS)
+            .select_from(schema.run)
+            .join(schema.session, session.pk == run.session_pk)
+            .join(schema.release, release.pk == run.release_pk)
+            .where(run.id == run_id)
+        )
+        row = connection.execute(query).one_or_none()
+        if row is None:
+            raise UnknownSeries(f"run {run_id} is not stored; append it before its blocks")
+        row_keys.runs[run_id] = (row[0], LineKey(*row[1:]))
+    return row_keys.runs[run_id]
 
 
 def _series_keys(
-    connection: Connection, row_keys: RowKeys, place: Place, measurements: Sequence[Measurement]
+    connection: Connection, row_keys: RowKeys, line: LineKey, measurements: Sequence[Measurement]
 ) -> list[int]:
     """The numbers of the series that measurements belong to, made where there is none."""
-    stored = row_keys.series.get(place.key)
+    stored = row_keys.series.get(line)
     if stored is None:
-        stored = row_keys.series[place.key] = _load_series(connection, place)
+        stored = row_keys.series[line] = _load_series(connection, line)
     new = [
         measurement
         for measurement in measurements
@@ -240,37 +227,35 @@ def _series_keys(
         != (measurement.group, measurement.unit, measurement.better)
     ]
     for measurement in in_order(new):  # all publishers in one order, or two would wait for each other's new series
-        _new_series(connection, row_keys, place, measurement)
+        _new_series(connection, row_keys, line, measurement)
     return [stored[measurement.test, measurement.metric][1] for measurement in measurements]
 
 
-def _new_series(connection: Connection, row_keys: RowKeys, place: Place, measurement: Measurement) -> None:
+def _new_series(connection: Connection, row_keys: RowKeys, line: LineKey, measurement: Measurement) -> None:
     """A series for a new test or metric, or for one in another group.
 
     ConflictingRecord when the same test and metric is stored with another unit or direction: such values must never
     meet in one series.
     """
     facts = (measurement.group, measurement.unit, measurement.better)
-    held = row_keys.series[place.key].get((measurement.test, measurement.metric))
+    held = row_keys.series[line].get((measurement.test, measurement.metric))
     if held is not None and held[0][1:] != facts[1:]:
         raise ConflictingRecord(
             f"{measurement.metric} of {measurement.test} is stored in {held[0][1]!r} ({held[0][2]} is better), this "
             f"one is in {measurement.unit!r} ({measurement.better} is better); give the metric another name"
         )
-    unique = dict(zip(schema.SERIES_KEY, (*place.key, measurement.test, measurement.metric), strict=True)) | dict(
-        zip(schema.SERIES_FACTS, facts, strict=True)
-    )
+    unique = line._asdict() | {"test": measurement.test, "metric": measurement.metric}
+    unique |= zip(schema.SERIES_FACTS, facts, strict=True)
     rest = {"writer_pk": writer_key(connection, row_keys)}
     pk = shared_key(connection, row_keys, schema.series, unique, rest, stamped=False)
-    row_keys.series[place.key][measurement.test, measurement.metric] = (facts, pk)
+    row_keys.series[line][measurement.test, measurement.metric] = (facts, pk)
 
 
-def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], tuple[tuple[str, ...], int]]:
+def _load_series(connection: Connection, line: LineKey) -> dict[tuple[str, str], tuple[tuple[str, ...], int]]:
     table = schema.series.c
-    names = ("dbms", "line", "server", "config", "benchmark")
     query = (
         select(table.test, table.metric, table.test_group, table.unit, table.better, table.pk)
-        .where(*(table[name] == value for name, value in zip(names, place.key, strict=True)))
+        .where(*(table[name] == value for name, value in line._asdict().items()))
         .order_by(table.pk)
     )
     return {(row[0], row[1]): ((row[2], row[3], row[4]), row[5]) for row in connection.execute(query)}
@@ -278,27 +263,21 @@ def _load_series(connection: Connection, place: Place) -> dict[tuple[str, str], 
 
 def append_block(connection: Connection, row_keys: RowKeys, block: Block) -> bool:
     """Block with its measurements and details. UnknownSeries without its run."""
-    place = place_of(connection, row_keys, block.run_id)
+    run_pk, line = _run_and_line(connection, row_keys, block.run_id)
     row = {
-        "run_pk": place.run_pk,
+        "run_pk": run_pk,
         "digest": digest(block),
-        **block.model_dump(include={"number", "started", "ended", "status", "reason"}),
+        **block.model_dump(include=set(schema.PLAIN["block"])),
         "warnings": text_of(block.warnings),
         **stamp(connection, row_keys),
     }
     pk = _insert_or_match(connection, schema.block, {"id": block.id}, row)
     if pk is None:
         return False
-    keys = _series_keys(connection, row_keys, place, block.measurements)
+    keys = _series_keys(connection, row_keys, line, block.measurements)
     rows = [
-        (
-            key,
-            pk,
-            measurement.value,
-            measurement.operations,
-            text_of(measurement.warnings) if measurement.warnings else None,
-        )
-        for key, measurement in zip(keys, block.measurements, strict=True)
+        (key, pk, measured.value, measured.operations, text_of(measured.warnings) if measured.warnings else None)
+        for key, measured in zip(keys, block.measurements, strict=True)
     ]
     insert_measurements(connection, rows)
     details = [

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import NamedTuple
 
-from history.model import SeriesKey
+from history.model import LineKey
 
 #: Files that a line's folder holds beside its test pages; a test of the same name is escaped.
 RESERVED = frozenset({"index", "insert"})
@@ -22,28 +21,6 @@ RESERVED = frozenset({"index", "insert"})
 MAX_PART_CHARS = 200
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-
-
-class LineKey(NamedTuple):
-    """What one line page shows."""
-
-    dbms: str
-    line: str
-    server: str
-    config: str
-    benchmark: str
-
-    @property
-    def title(self) -> str:
-        return f"{self.dbms} {self.line}"
-
-    @property
-    def where(self) -> str:
-        return f"{self.server} · {self.config} · {self.benchmark}"
-
-    @classmethod
-    def of(cls, key: SeriesKey) -> LineKey:
-        return cls(key.dbms, key.line, key.server, key.config, key.benchmark)
 
 
 def part(name: str) -> str:

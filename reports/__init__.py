@@ -5,5 +5,3 @@
 
 from reports.settings import ReportSettings, load_settings
 from reports.site import BuildReport, build
-
-__all__ = ["BuildReport", "ReportSettings", "build", "load_settings"]

@@ -11,5 +11,3 @@
 
 from detector.commits.analysis import Analysis, Changepoint, CommitSettings, Event, Monitor, analyse, changepoints
 from detector.commits.protocol import answer
-
-__all__ = ["Analysis", "Changepoint", "CommitSettings", "Event", "Monitor", "analyse", "answer", "changepoints"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from history.interchange import header_line, line_of_record
+from history.model import LineKey
 from history.store import Store
 
 
@@ -15,8 +16,8 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
     """
     yield header_line()
     written_sessions: set[str] = set()
-    names = ("dbms", "line", "server", "config", "benchmark")
-    runs = store.runs(**{name: wanted.get(name) for name in names})
+    place = {name: wanted.get(name) for name in LineKey._fields}
+    runs = store.runs(**place)
     # After the runs: others may append meanwhile, parents first.
     sessions = {session.id: session for session in store.sessions()}
     for run in runs:
@@ -28,5 +29,5 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
             yield line_of_record(block)
     hosts = {sessions[name].host for name in written_sessions}
     for reading in store.readings():
-        if reading.host in hosts or not any(wanted.get(name) for name in names):
+        if reading.host in hosts or not any(place.values()):
             yield line_of_record(reading)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from history.model import Finding, Move, Series
+from history.model import Finding, LineKey, Move, Series
 
 TIERS = ("confirmed", "provisional")
 
@@ -26,8 +26,7 @@ def document(all_series: Iterable[Series], findings: Iterable[Finding]) -> str:
                     moved[move.key.id] = (finding, move)
     suites: dict[str, list[Series]] = defaultdict(list)
     for series in all_series:
-        key = series.key
-        suites["|".join((key.dbms, key.line, key.server, key.config, key.benchmark))].append(series)
+        suites["|".join(LineKey.of(series.key))].append(series)
     root = Element("testsuites", name="pointdrop")
     for name, members in suites.items():
         failed = sum(series.key.id in moved for series in members)

@@ -19,8 +19,7 @@ from itertools import product
 from typing import Any
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
-from history.importers.otava import COMMIT_LINE
+from history.importers.figures import About, Figure, Parsed, commit_release, decoded
 from history.importing import Rejection
 
 VERSION = 2
@@ -53,8 +52,7 @@ def parse(content: bytes, about: About) -> Parsed:
     except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError, InvalidRecord) as error:
         yield Rejection(line=1, reason=f"not an asv result file: {error}")
         return
-    version = about.version or commit_version(started, commit)
-    line = "" if about.version else about.line or COMMIT_LINE
+    release = commit_release(started, commit, about)
     for name, row in results.items():
         try:
             values, axes = row[result], row[params] if len(row) > params else []
@@ -67,15 +65,14 @@ def parse(content: bytes, about: About) -> Parsed:
             tests = [f"{name}({', '.join(combination)})" if axes else name for combination in product(*axes)]
             for test, value in zip(tests, values, strict=True):
                 if value is not None and not math.isnan(value):
-                    yield _figure(name, test, value, version, line, started, about)
+                    yield _figure(name, test, value, started)._replace(**release)
         except (TypeError, LookupError, OverflowError, InvalidRecord) as error:
             yield Rejection(line=1, reason=f"{name}: {error}")
 
 
-def _figure(name: str, test: str, value: float, version: str, line: str, started: datetime, about: About) -> Figure:
+def _figure(name: str, test: str, value: float, started: datetime) -> Figure:
     if not math.isfinite(value):
         raise InvalidRecord("a result is not finite")
     function = name.rpartition(".")[2]
     metric, unit = next((kind for prefix, kind in KINDS.items() if function.startswith(prefix)), ("value", ""))
-    better = direction(metric, unit, about)
-    return Figure(1, version, test, metric, float(value), unit, better, started=started, line=line)
+    return Figure(1, test, metric, float(value), unit, started=started)

@@ -13,9 +13,10 @@ blocks. Keys `dbms`, `version`, `line`, `server`, `config` and `benchmark` say w
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, decoded, direction, number
+from history.importers.figures import About, Figure, Parsed, decoded, number
 from history.importing import Rejection
 
 #: Of a number of iterations, which is stored in 64 bits.
@@ -42,28 +43,18 @@ def parse(content: bytes, about: About) -> Parsed:
         if len(words) < 2 or not _NAME.match(words[0]):
             continue
         try:
-            yield from _line(line_number, words, keys, about)
+            yield from _line(line_number, words, keys)
         except InvalidRecord as error:
             yield Rejection(line=line_number, reason=str(error))
 
 
-def _line(line_number: int, words: list[str], keys: dict[str, str], about: About) -> Parsed:
+def _line(line_number: int, words: list[str], keys: dict[str, str]) -> Parsed:
     name, count, *pairs = words
     if not (count.isdecimal() and len(count) <= MOST_DIGITS) or not pairs or len(pairs) % 2:
         raise InvalidRecord("a benchmark line is NAME ITERATIONS, then pairs of VALUE UNIT")
     test = name.removeprefix("Benchmark")
     benchmark = keys.get("benchmark", "")
     test = test.removeprefix(f"{benchmark.capitalize()}/") if benchmark else test
+    release: dict[str, Any] = {key: keys[key] for key in KEYS if key in keys}
     for value, unit in zip(pairs[::2], pairs[1::2], strict=True):
-        better = direction(unit, unit, about)
-        yield Figure(
-            line_number,
-            keys.get("version", ""),
-            test or name,
-            unit,
-            number(value),
-            unit,
-            better,
-            operations=int(count),
-            **{key: keys.get(key, "") for key in KEYS if key != "version"},  # type: ignore[arg-type]
-        )
+        yield Figure(line_number, test or name, unit, number(value), unit, operations=int(count), **release)

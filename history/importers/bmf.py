@@ -11,16 +11,12 @@ are taken apart again.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, decoded, direction
+from history.importers.figures import About, Figure, Parsed, read_json, taken_apart
 from history.importing import Rejection
-from history.limits import checked_json
 from history.model import Value
-
-#: Parts of a name that we wrote.
-PARTS = 6
 
 
 class _Value(BaseModel):
@@ -31,9 +27,6 @@ class _Value(BaseModel):
     upper_value: Value | None = None
 
 
-_FILE = TypeAdapter(dict[str, dict[str, _Value]])
-
-
 def recognise(head: str) -> bool:
     """Whether a file that begins like this is a JSON object of objects with values."""
     return head.startswith("{") and '"value"' in head and '"benchmarks"' not in head and '"entries"' not in head
@@ -42,24 +35,10 @@ def recognise(head: str) -> bool:
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of every benchmark and measure."""
     try:
-        benchmarks = _FILE.validate_python(checked_json(decoded(content)))
-    except (ValueError, ValidationError, InvalidRecord) as error:
-        yield Rejection(line=1, reason=f"not Bencher Metric Format: {'; '.join(str(error).splitlines()[:3])}")
+        benchmarks = read_json(content, dict[str, dict[str, _Value]], "Bencher Metric Format")
+    except InvalidRecord as error:
+        yield Rejection(line=1, reason=str(error))
         return
     for name, measures in benchmarks.items():
-        parts = name.split("/", PARTS - 1)
-        ours = len(parts) == PARTS
-        dbms, version, server, config, benchmark, test = parts if ours else ("", "", "", "", "", name)
         for metric, measured in measures.items():
-            yield Figure(
-                1,
-                version,
-                test,
-                metric,
-                measured.value,
-                better=direction(metric, "", about),
-                dbms=dbms,
-                server=server,
-                config=config,
-                benchmark=benchmark,
-            )
+            yield Figure(1, metric=metric, value=measured.value, **taken_apart(name))

@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from history.errors import InvalidRecord
 from history.importing import RecordLine, Rejection
 from history.interchange import Record
-from history.limits import MAX_REJECTIONS
+from history.limits import MAX_REJECTIONS, checked_json
 from history.metrics import shipped_metrics
 from history.model import Better, Block, Fingerprint, Measurement, Release, Run, Session
 from history.records import text_of
@@ -27,6 +29,12 @@ UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: Names of other tools for metrics of which more is better.
 FOREIGN_RATES = frozenset({"ops", "throughput", "bandwidth", "events", "requests"})
+
+#: Parts of a name that `history export` writes for formats of one release.
+ADDRESS = ("dbms", "version", "server", "config", "benchmark", "test")
+
+#: The line of commits, where none is told.
+COMMIT_LINE = "main"
 
 RATE_ENDS = ("/s", "/sec", "per second", "_per_second", "per_sec")
 
@@ -56,16 +64,17 @@ class Figure(NamedTuple):
     """One value of one test of one release, in the words of the project."""
 
     line_number: int
-    version: str
     test: str
     metric: str
     value: float
     unit: str = ""
-    better: Better = "lower"
+    better: Better | None = None
+    """None where the file does not say: then `direction` does."""
     group: str = ""
     operations: int | None = None
     started: datetime | None = None
     dbms: str = ""
+    version: str = ""
     line: str = ""
     server: str = ""
     config: str = ""
@@ -106,6 +115,13 @@ def number(text: str) -> float:
     return value
 
 
+def commit_release(moment: datetime, commit: str, about: About) -> dict[str, Any]:
+    """Version and line of a figure that was measured on a commit, unless the command line names the release."""
+    if about.version:
+        return {"version": about.version}
+    return {"version": commit_version(moment, commit), "line": about.line or COMMIT_LINE}
+
+
 def commit_version(moment: datetime, commit: str) -> str:
     """The version of a commit on a branch: sorts by time.
 
@@ -121,6 +137,24 @@ def decoded(content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidRecord(f"not UTF-8 at byte {error.start}") from None
+
+
+def read_json(content: bytes, file_type: Any, title: str) -> Any:
+    """A JSON file as `file_type`. InvalidRecord says that it is not of the format `title`, and why."""
+    try:
+        return TypeAdapter(file_type).validate_python(checked_json(decoded(content)))
+    except (ValueError, InvalidRecord) as error:  # pydantic's errors are ValueErrors
+        raise InvalidRecord(f"not {title}: {'; '.join(str(error).splitlines()[:3])}") from None
+
+
+def taken_apart(name: str) -> dict[str, Any]:
+    """Fields of a figure from the name of its test, where it is an address that we wrote: `snapshots.address`.
+
+    >>> taken_apart("mysql/8.0.30/small/z12c/sysbench/point-query")["version"], taken_apart("sort/1000")
+    ('8.0.30', {'test': 'sort/1000'})
+    """
+    parts = name.split("/", len(ADDRESS) - 1)
+    return dict(zip(ADDRESS, parts, strict=True)) if len(parts) == len(ADDRESS) else {"test": name}
 
 
 def _id(*parts: object) -> str:
@@ -233,7 +267,7 @@ def _run(format_name: str, place: _Place, figures: list[Figure], about: About) -
                     metric=figure.metric,
                     value=figure.value,
                     unit=figure.unit,
-                    better=figure.better,
+                    better=figure.better or direction(figure.metric, figure.unit, about),
                     operations=figure.operations,
                 )
                 for figure in block.values()

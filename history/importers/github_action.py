@@ -12,17 +12,23 @@ The unit becomes the metric. Which direction is better is not in the array: `cus
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
 from history.errors import InvalidRecord
-from history.importers.bmf import PARTS
-from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
-from history.importers.otava import COMMIT_LINE
+from history.importers.figures import (
+    COMMIT_LINE,
+    About,
+    Figure,
+    Parsed,
+    commit_version,
+    read_json,
+    taken_apart,
+)
 from history.importing import Rejection
-from history.limits import checked_json
 from history.model import Better, Value
 
 PREFIX = "window.BENCHMARK_DATA ="
@@ -50,9 +56,6 @@ class _Store(BaseModel):
     entries: dict[str, list[_Entry]]
 
 
-_ARRAY = TypeAdapter(list[_Bench])
-
-
 def recognise(head: str) -> bool:
     """Whether a file that begins like this is the store or the array."""
     return head.startswith(PREFIX) or (head.startswith("[") and '"unit"' in head and '"value"' in head)
@@ -60,16 +63,15 @@ def recognise(head: str) -> bool:
 
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of the array, or of every commit in the store."""
-    text = decoded(content).strip().removeprefix(PREFIX).rstrip().removesuffix(";")
+    text = content.removeprefix(BOM_UTF8).strip().removeprefix(PREFIX.encode()).rstrip().removesuffix(b";")
     try:
-        value: Any = checked_json(text)
-        if isinstance(value, list):
-            benches = _ARRAY.validate_python(value)
-            yield from (_figure(bench, "", "", None, "", about) for bench in benches)
+        if text.startswith(b"["):
+            benches = read_json(text, list[_Bench], "github-action-benchmark")
+            yield from (_figure(bench)._replace(**taken_apart(bench.name)) for bench in benches)
             return
-        store = _Store.model_validate(value)
-    except (ValueError, ValidationError, InvalidRecord) as error:
-        yield Rejection(line=1, reason=f"not github-action-benchmark: {'; '.join(str(error).splitlines()[:3])}")
+        store = read_json(text, _Store, "github-action-benchmark")
+    except InvalidRecord as error:
+        yield Rejection(line=1, reason=str(error))
         return
     for suite, entries in store.entries.items():
         for entry in entries:
@@ -78,28 +80,13 @@ def parse(content: bytes, about: About) -> Parsed:
             except (ValueError, OverflowError, OSError) as error:
                 yield Rejection(line=1, reason=f"the date {entry.date} of commit {entry.commit.id}: {error}")
                 continue
-            version = commit_version(started, entry.commit.id)
+            release: dict[str, Any] = {
+                "version": commit_version(started, entry.commit.id),
+                "line": about.line or COMMIT_LINE,
+            }
             for bench in entry.benches:
-                yield _figure(bench, suite, version, started, entry.tool, about)
+                yield _figure(bench)._replace(**release, benchmark=suite, started=started, better=TOOLS.get(entry.tool))
 
 
-def _figure(bench: _Bench, suite: str, version: str, started: datetime | None, tool: str, about: About) -> Figure:
-    parts = bench.name.split("/", PARTS - 1)
-    ours = len(parts) == PARTS and not suite
-    dbms, release, server, config, benchmark, test = parts if ours else ("", version, "", "", suite, bench.name)
-    metric = bench.unit or "value"
-    return Figure(
-        1,
-        release,
-        test,
-        metric,
-        bench.value,
-        bench.unit,
-        TOOLS.get(tool) or direction(metric, bench.unit, about),
-        started=started,
-        line=(about.line or COMMIT_LINE) if version else "",
-        dbms=dbms,
-        server=server,
-        config=config,
-        benchmark=benchmark,
-    )
+def _figure(bench: _Bench) -> Figure:
+    return Figure(1, bench.name, bench.unit or "value", bench.value, bench.unit)

@@ -15,15 +15,15 @@ from __future__ import annotations
 import csv
 from datetime import UTC, datetime
 from io import StringIO
+from typing import Any
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction, number
+from history.importers.figures import About, Figure, Parsed, commit_release, decoded, number
 from history.importing import Rejection
 
-ATTRIBUTES = ("time", "commit", "branch", "dbms", "line", "version", "server", "config", "benchmark")
+WORDS = ("dbms", "line", "version", "server", "config", "benchmark")
+ATTRIBUTES = ("time", "commit", "branch", *WORDS)
 TIME_FORMATS = ("%Y.%m.%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S %z")
-#: The line of commits, where none is told.
-COMMIT_LINE = "main"
 
 
 def recognise(head: str) -> bool:
@@ -70,28 +70,15 @@ def parse(content: bytes, about: About) -> Parsed:
 def _row(line: int, cells: dict[str, str], about: About) -> Parsed:
     try:
         started = moment(cells["time"])
-        version, of_line = cells.get("version", ""), cells.get("line", "")
-        if not version and not about.version:
+        release: dict[str, Any] = {name: cells[name] for name in WORDS if cells.get(name)}
+        if "version" not in release and not about.version:
             if not cells.get("commit"):
                 raise InvalidRecord("neither version nor commit; give --release")
-            version, of_line = commit_version(started, cells["commit"]), of_line or about.line or COMMIT_LINE
+            release = commit_release(started, cells["commit"], about) | release
         for column, text in cells.items():
             if column in ATTRIBUTES or not text.strip():
                 continue
             test, _, metric = column.rpartition("|")
-            yield Figure(
-                line,
-                version,
-                test or about.test or metric,
-                metric,
-                number(text),
-                better=direction(metric, "", about),
-                started=started,
-                line=of_line,
-                dbms=cells.get("dbms", ""),
-                server=cells.get("server", ""),
-                config=cells.get("config", ""),
-                benchmark=cells.get("benchmark", ""),
-            )
+            yield Figure(line, test or about.test or metric, metric, number(text), started=started, **release)
     except (InvalidRecord, ValueError, OverflowError, OSError) as error:
         yield Rejection(line=line, reason=str(error))

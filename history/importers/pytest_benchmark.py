@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, commit_version, decoded, direction
-from history.importers.otava import COMMIT_LINE
+from history.importers.figures import About, Figure, Parsed, commit_release, read_json
 from history.importing import Rejection
-from history.limits import checked_json
 from history.model import Value, utc
 
 METRIC = "time"
@@ -44,7 +42,7 @@ class _Benchmark(BaseModel):
 
 
 class _File(BaseModel):
-    started: datetime
+    started: datetime = Field(alias="datetime")
     commit_info: _Commit
     benchmarks: list[_Benchmark]
 
@@ -57,32 +55,25 @@ def recognise(head: str) -> bool:
 def parse(content: bytes, about: About) -> Parsed:
     """Figures of every test."""
     try:
-        value = checked_json(decoded(content))
-        if isinstance(value, dict):
-            value["started"] = value.get("datetime")
-        suite = _File.model_validate(value)
+        suite = read_json(content, _File, "pytest-benchmark")
         started = utc(suite.started if suite.started.tzinfo else suite.started.replace(tzinfo=UTC))
-    except (ValueError, ValidationError, InvalidRecord) as error:
-        yield Rejection(line=1, reason=f"not pytest-benchmark: {'; '.join(str(error).splitlines()[:3])}")
+    except (ValueError, InvalidRecord) as error:
+        yield Rejection(line=1, reason=str(error))
         return
     commit = suite.commit_info
-    version, line = about.version, ""
-    if not version:
-        if commit.dirty or not commit.id or commit.id == NO_COMMIT:
-            yield Rejection(line=1, reason="the tree was dirty or without a commit; give --release")
-            return
-        version, line = commit_version(started, commit.id), about.line or COMMIT_LINE
+    if not about.version and (commit.dirty or commit.id in (None, "", NO_COMMIT)):
+        yield Rejection(line=1, reason="the tree was dirty or without a commit; give --release")
+        return
+    release = commit_release(started, commit.id or "", about)
     for benchmark in suite.benchmarks:
         yield Figure(
             1,
-            version,
             benchmark.fullname,
             METRIC,
             benchmark.stats.median,
             "s",
-            direction(METRIC, "s", about),
             group=benchmark.group or "",
             operations=benchmark.stats.rounds * benchmark.stats.iterations,
             started=started,
-            line=line,
+            **release,
         )

@@ -21,7 +21,7 @@ import re
 from typing import NamedTuple
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, decoded, direction, number
+from history.importers.figures import About, Figure, Parsed, decoded, number
 from history.importing import Rejection
 from history.metrics import shipped_metrics
 from history.versions import POSTGRES_ONE_NUMBER_SINCE
@@ -103,12 +103,12 @@ def parse(content: bytes, about: About) -> Parsed:
             columns = []  # a table ends at an empty line
         elif absolute and columns:
             try:
-                yield from _row(line_number, words, columns, test, about)
+                yield from _row(line_number, words, columns, test)
             except InvalidRecord as error:
                 yield Rejection(line=line_number, reason=str(error))
 
 
-def _row(line_number: int, words: list[str], columns: list[str], test: str, about: About) -> Parsed:
+def _row(line_number: int, words: list[str], columns: list[str], test: str) -> Parsed:
     values, rest = words[: len(columns)], " ".join(words[len(columns) :])
     if not rest:
         raise InvalidRecord(f"{len(words)} cells, the head has {len(columns)} and `dbms`")
@@ -116,15 +116,5 @@ def _row(line_number: int, words: list[str], columns: list[str], test: str, abou
     for column, text in zip(columns, values, strict=True):
         metric = metrics.named(column) if test else "qps"
         unit = metrics[metric].unit
-        yield Figure(
-            line_number,
-            release.version,
-            test or TESTS.get(column, column),
-            metric,
-            number(text),
-            unit,
-            direction(metric, unit, about),
-            dbms=release.dbms,
-            config=release.config,
-            benchmark="sysbench",
-        )
+        figure = Figure(line_number, test or TESTS.get(column, column), metric, number(text), unit)
+        yield figure._replace(**release._asdict(), benchmark="sysbench")

@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from statistics import fmean
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
 from history.errors import InvalidRecord
-from history.importers.figures import About, Figure, Parsed, decoded
+from history.importers.figures import About, Figure, Parsed, decoded, read_json
 from history.importing import Rejection
-from history.limits import checked_json
 from history.metrics import shipped_metrics
 
 RATES = {"transactions": "tps", "queries": "qps"}
@@ -50,9 +49,6 @@ class _Entry(BaseModel):
     reconnects: float
 
 
-_ENTRIES = TypeAdapter(list[_Entry])
-
-
 def recognise(head: str) -> bool:
     """Whether a file that begins like this is sysbench's."""
     return head.startswith("sysbench ") or ('"tps"' in head and '"reconnects"' in head)
@@ -64,7 +60,7 @@ def parse(content: bytes, about: About) -> Parsed:
         yield Rejection(line=0, reason="sysbench does not say which test it ran; give --test")
         return
     text = decoded(content)
-    yield from _json(text, about) if text.lstrip().startswith("[") else _text(text, about)
+    yield from _json(content, about) if text.lstrip().startswith("[") else _text(text, about)
 
 
 def _text(text: str, about: About) -> Parsed:
@@ -76,7 +72,7 @@ def _text(text: str, about: About) -> Parsed:
         if match := _RATE.match(line):
             figure = _figure(number, about, RATES[match[1]], float(match[3]), operations=int(match[2]))
         elif match := _EVENTS.match(line):
-            figure = Figure(number, "", about.test, "events/s", float(match[1]), "/s", "higher")
+            figure = Figure(number, about.test, "events/s", float(match[1]), "/s", "higher")
         elif latency and (match := _LATENCY.match(line)):
             figure = _figure(number, about, LATENCIES[match[1]], float(match[2]))
         if figure is not None:
@@ -99,15 +95,15 @@ def _figure(
     samples: tuple[float, ...] = (),
 ) -> Figure:
     metric = shipped_metrics()[name]
-    better = metric.better
-    return Figure(line_number, "", about.test, name, value, metric.unit, better, operations=operations, samples=samples)
+    figure = Figure(line_number, about.test, name, value, metric.unit, metric.better)
+    return figure._replace(operations=operations, samples=samples)
 
 
-def _json(text: str, about: About) -> Parsed:
+def _json(content: bytes, about: About) -> Parsed:
     try:
-        entries = _ENTRIES.validate_python(checked_json(text))
-    except (ValueError, ValidationError, InvalidRecord) as error:
-        yield Rejection(line=1, reason=f"not the JSON of sysbench.report_json: {str(error).splitlines()[0]}")
+        entries = read_json(content, list[_Entry], "the JSON of sysbench.report_json")
+    except InvalidRecord as error:
+        yield Rejection(line=1, reason=str(error))
         return
     if not entries:
         yield Rejection(line=1, reason="no entries: the run was shorter than its report interval")

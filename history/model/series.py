@@ -13,6 +13,28 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 from history.model.values import Better, Name, Row, Value
 
 
+class LineKey(NamedTuple):
+    """What the series of one line have in common, whatever their test and metric."""
+
+    dbms: str
+    line: str
+    server: str
+    config: str
+    benchmark: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.dbms} {self.line}"
+
+    @property
+    def where(self) -> str:
+        return f"{self.server} · {self.config} · {self.benchmark}"
+
+    @classmethod
+    def of(cls, key: SeriesKey) -> LineKey:
+        return cls(key.dbms, key.line, key.server, key.config, key.benchmark)
+
+
 class SeriesKey(Row):
     """What a series is of; two keys are the same series exactly when they are equal."""
 
