@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detector.arrays import Floats, Ints
+from detector.arrays import MAD, Floats, Ints
 from detector.commits import drift, events, noise
 from detector.commits.level_states import BINS_PER_SIGMA, Model, backward, cauchy_like, forward, level_grid
 from detector.commits.segments import Peak, bounds_of, fitted, peaks, refined
@@ -142,7 +142,7 @@ def _learn(scaled: Floats, bins: Ints, grid: Ints) -> _Noise:
         spent = int(np.count_nonzero(outside[1:]))
         enter = (ENTER * ENTER_WEIGHT + entries) / (ENTER_WEIGHT + n)
         stay = (STAY * STAY_WEIGHT + spent - entries) / (STAY_WEIGHT + spent)
-    scale = max(noise.MAD_TO_SIGMA * float(np.median(np.abs(residuals))), noise.SCALE_BOUNDS[0])
+    scale = max(MAD * float(np.median(np.abs(residuals))), noise.SCALE_BOUNDS[0])
     return _Noise(density, enter, stay, fit, residuals, scale)
 
 
