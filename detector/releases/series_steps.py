@@ -99,11 +99,16 @@ def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
     return PanelSteps(tuple(steps), noise_sd, values, shift)
 
 
-def _weights(values: Floats, sd: Floats) -> Floats:
-    """Weight of each value of one segment: precision, less where it is far from the segment's median."""
+def _mean(values: Floats, sd: Floats) -> tuple[float, Floats] | None:
+    """Mean of one segment and the weight of each value: precision, less where it is far from the segment's median.
+
+    None where nothing was measured.
+    """
     middle = median(values[None])[0]
     far = (values - middle) / (FAR_SD * sd)
-    return np.where(np.isfinite(values), 1.0 / sd**2 / (1.0 + far**2), 0.0)
+    weight = np.where(np.isfinite(values), 1.0 / sd**2 / (1.0 + far**2), 0.0)
+    total = weight.sum()
+    return (float((weight * np.nan_to_num(values)).sum() / total), weight) if total > 0.0 else None
 
 
 def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]) -> tuple[Floats, Floats, Floats]:
@@ -115,10 +120,9 @@ def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]
         for start, stop in segments(of_series, values.shape[-1]):
             for m in range(values.shape[0]):
                 part, error = values[m, s, t, start:stop], sd[m, s, t, start:stop]
-                w = _weights(part, error)
-                if w.sum() > 0:
-                    level[m, s, t, start:stop] = np.where(w > 0, w * np.nan_to_num(part), 0.0).sum() / w.sum()
-                    weight[m, s, t, start:stop] = w * error**2
+                if (mean := _mean(part, error)) is not None:
+                    level[m, s, t, start:stop] = mean[0]
+                    weight[m, s, t, start:stop] = mean[1] * error**2
                     used[m, s, t] += 1
     return level, weight, used
 
@@ -175,13 +179,9 @@ def _weak(step: SeriesStep, floor: float) -> bool:
 
 def _level(values: Floats, sd: Floats, part: tuple[int, int]) -> tuple[float, float, int] | None:
     """Mean, standard error and number of values of a segment; None where nothing was measured."""
-    inside, error = values[part[0] : part[1]], sd[part[0] : part[1]]
-    weight = _weights(inside, error)
-    total = float(weight.sum())
-    if total <= 0.0:
-        return None
-    mean = float(np.where(weight > 0, weight * np.nan_to_num(inside), 0.0).sum()) / total
-    return mean, total**-0.5, int(np.isfinite(inside).sum())
+    inside = values[slice(*part)]
+    mean = _mean(inside, sd[slice(*part)])
+    return None if mean is None else (mean[0], float(mean[1].sum()) ** -0.5, int(np.isfinite(inside).sum()))
 
 
 def _factor(size: float, error: float, slab: float) -> float:
