@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from detector.arrays import MAD
 from detector.releases.metric_kinds import COSTS, kind_of
 from history.metrics import MetricRegistry
-from history.model import Cause, Finding, Move, Series
+from history.model import BlockValue, Cause, Finding, Move, Series
 
 #: The control explains a move when it shifted by at least this share of it in the same direction.
 CONTROL_SHARE = 0.5
@@ -32,22 +33,14 @@ IDLE_TESTS = 4
 IDLE_SHARE = 0.7
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What is known of the origin of a boundary."""
-
-    cause: Cause
-    evidence: tuple[str, ...]
+def blocks_at(series: Series, version: str) -> list[BlockValue]:
+    """The blocks of `version` in `series`."""
+    return [block for point in series.points if point.version == version for block in point.values]
 
 
 def sessions_at(series: Series, version: str) -> set[str]:
     """Sessions that measured `version` in `series`."""
-    return {block.session_id for point in series.points if point.version == version for block in point.values}
-
-
-def epochs_at(series: Series, version: str) -> set[str]:
-    """Epochs in which `version` was measured in `series`."""
-    return {block.epoch for point in series.points if point.version == version for block in point.values}
+    return {block.session_id for block in blocks_at(series, version)}
 
 
 def control_shift(series: Series, previous: str, release: str) -> float | None:
@@ -74,8 +67,8 @@ def origin(
     release: str,
     tests: Mapping[tuple[str, str, str], int],
     metrics: MetricRegistry,
-) -> Origin:
-    """The origin of a boundary from its moves; `series`, and the release before it, by series id.
+) -> tuple[Cause, list[str]]:
+    """The cause of a boundary from its moves, with evidence; `series`, and the release before it, by series id.
 
     `tests` counts the tests measured by (server, metric, group).
     """
@@ -85,7 +78,8 @@ def origin(
         member = series[move.key.id]
         left = previous[move.key.id]
         shift = control_shift(member, left, release)
-        if epochs_at(member, left) and not epochs_at(member, left) & epochs_at(member, release):
+        before, after = ({block.epoch for block in blocks_at(member, version)} for version in (left, release))
+        if before and not before & after:
             epochs += 1
             joined += shift is not None
         if shift is not None and min(move.before, move.after) > 0:
@@ -104,16 +98,14 @@ def origin(
             )
             evidence.append(f"The control release moved by {by_metric} between the sessions of the two sides.")
     if asked and explained >= EXPLAINED_SHARE * asked:
-        return Origin("machine", (*evidence, f"That explains {explained} of {asked} moves."))
+        return "machine", [*evidence, f"That explains {explained} of {asked} moves."]
     if epochs > len(moves) / 2:
         if joined < epochs:
             sentence = "The host was set up differently on the two sides and no control release joins them."
-            return Origin("epoch", (*evidence, sentence))
+            return "epoch", [*evidence, sentence]
         evidence.append("The host was set up differently on the two sides; the control release joins them.")
     sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests, metrics)
-    if sentence:
-        return Origin("machine", (*evidence, sentence))
-    return Origin("product", tuple(evidence))
+    return ("machine", [*evidence, sentence]) if sentence else ("product", evidence)
 
 
 def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> str:
@@ -126,7 +118,7 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
         if len(changes) < max(ALIKE_TESTS, ALIKE_SHARE * measured):
             continue
         middle = float(np.median(changes))
-        scatter = 1.4826 * float(np.median(np.abs(np.array(changes) - middle)))
+        scatter = MAD * float(np.median(np.abs(np.array(changes) - middle)))
         if scatter <= ALIKE_SPREAD * abs(middle) / 2.0:
             return (
                 f"{len(changes)} of {measured} tests of {server} moved alike in {metric} "
@@ -166,16 +158,15 @@ def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: 
     `series` are those of the DBMS, of all lines. Three lines at least must be there to say "every".
     """
     of_line = [member for member in series if member.key.line == finding.line]
-    after = set().union(*(sessions_at(member, finding.release) for member in of_line)) if of_line else set()
-    before = set().union(*(sessions_at(member, finding.previous) for member in of_line)) if of_line else set()
-    fresh = after - before
+    after = {session for member in of_line for session in sessions_at(member, finding.release)}
+    fresh = after - {session for member in of_line for session in sessions_at(member, finding.previous)}
     if not fresh:
         return ""
     lines: set[str] = set()
     for member in series:
-        for left, right in zip(member.points, member.points[1:], strict=False):
-            new_sessions = {b.session_id for b in right.values} - {b.session_id for b in left.values}
-            if new_sessions & fresh and {b.session_id for b in right.values} <= new_sessions:
+        for left, right in pairwise(member.points):
+            new_sessions = {block.session_id for block in right.values}
+            if new_sessions & fresh and new_sessions.isdisjoint(block.session_id for block in left.values):
                 lines.add(member.key.line)
     moved = {
         other.line

@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from detector.compare import Comparison, compare
 from detector.errors import InvalidSeries
+from history.model import Row
 
 Side = Literal["good", "bad", "unknown", "unusable"]
 
@@ -33,23 +34,19 @@ MOST_BLOCKS = 8
 HALF = 0.5
 
 
-class Tried(BaseModel):
+class Tried(Row):
     """What is known of one candidate."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     side: Side
     blocks: int
 
 
-class BisectState(BaseModel):
+class BisectState(Row):
     """Everything the machine remembers; write it as JSON to go on later."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     candidates: tuple[str, ...]
     """In order; the first is good, the last is bad."""
-    tried: dict[str, Tried] = {}
+    tried: dict[str, Tried] = Field(default_factory=dict)
     budget: int
     """Blocks that may be measured in all."""
 
@@ -61,19 +58,15 @@ class BisectState(BaseModel):
     @property
     def good(self) -> int:
         """Index of the last candidate known to be good before every bad one."""
-        return max(
-            [0, *(i for i, c in enumerate(self.candidates) if self._side(c) == "good" and i < self.bad)],
-        )
+        return max([0, *(i for i in self._at("good") if i < self.bad)])
 
     @property
     def bad(self) -> int:
         """Index of the first candidate known to be bad."""
-        at_bad_level = [i for i, c in enumerate(self.candidates) if self._side(c) == "bad"]
-        return min([len(self.candidates) - 1, *at_bad_level])
+        return min([len(self.candidates) - 1, *self._at("bad")])
 
-    def _side(self, candidate: str) -> Side | None:
-        tried = self.tried.get(candidate)
-        return None if tried is None else tried.side
+    def _at(self, side: Side) -> list[int]:
+        return [i for i, c in enumerate(self.candidates) if c in self.tried and self.tried[c].side == side]
 
 
 @dataclass(frozen=True)
@@ -111,17 +104,11 @@ def step(state: BisectState) -> Measure | Answer:
     open_ = [i for i in range(good + 1, bad) if _open(state, i)]
     between = tuple(state.candidates[good + 1 : bad])
     if not open_:
-        reason = ""
-        if between:
-            unusable = [c for c in between if state.tried[c].side == "unusable"]
-            unknown = [c for c in between if c not in unusable]
-            parts = []
-            if unknown:
-                parts.append(f"{', '.join(unknown)} could not be told from either side")
-            if unusable:
-                parts.append(f"{', '.join(unusable)} could not be measured")
-            reason = "; ".join(parts)
-        return Answer(state.candidates[good], state.candidates[bad], between, not between, reason)
+        unusable = [c for c in between if state.tried[c].side == "unusable"]
+        unknown = [c for c in between if c not in unusable]
+        parts = [f"{', '.join(unknown)} could not be told from either side"] if unknown else []
+        parts += [f"{', '.join(unusable)} could not be measured"] if unusable else []
+        return Answer(state.candidates[good], state.candidates[bad], between, not between, "; ".join(parts))
     middle = min(open_, key=lambda i: (abs(2 * i - good - bad), i))
     candidate = state.candidates[middle]
     tried = state.tried.get(candidate)

@@ -51,8 +51,7 @@ def pooled_changes(series: Iterable[Series], settings: DetectorSettings | None =
         if len(positions) < 2:
             continue
         family = family_of(members, settings.metrics)
-        scan = scan_panel(family.panel)
-        versions = family.panel.releases
+        scan, versions = scan_panel(family.panel), family.panel.releases
         by_release = moves_of(family, scan, read_steps(scan, settings.probability), settings.probability)
         changes += [
             PooledChange(move.key.id, positions[r], versions[r], versions[r - 1], move)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from detector.compare import Comparison, compare
 from history.metrics import MetricRegistry
@@ -23,14 +22,6 @@ CONFIRMED_SHARE = 0.5
 LEANING = 0.5
 #: Two metrics of a test moved by about as much when neither did by more than this times the other, as logs.
 ALIKE = 2.0
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """What sessions with both sides say."""
-
-    tier: Tier
-    evidence: tuple[str, ...]
 
 
 def side_by_side(series: Series, previous: str, release: str) -> tuple[list[float], list[float]]:
@@ -105,23 +96,20 @@ def confirm(
     previous: Mapping[str, str],
     release: str,
     metrics: MetricRegistry,
-) -> Confirmation:
-    """The tier of a finding from its moves; `series`, and the release before it, by series id."""
+) -> tuple[Tier, str]:
+    """The tier of a finding from its moves, and why; `series`, and the release before it, by series id."""
     judgements = [(move, judged(move, series[move.key.id], previous[move.key.id], release, metrics)) for move in moves]
     compared = [(move, comparison) for move, comparison in judgements if comparison]
     seen = sum(_again(comparison, move) for move, comparison in compared)
     refuted = sum(_against(comparison, move) for move, comparison in compared)
     if not compared:
-        sentence = "Not confirmed: no session has enough interleaved blocks of both sides to judge by."
-        return Confirmation("provisional", (sentence,))
+        return "provisional", "Not confirmed: no session has enough interleaved blocks of both sides to judge by."
+    again = f"Measured side by side, {seen} of {len(compared)} moves were seen again"
     if seen >= CONFIRMED_SHARE * len(compared):
-        return Confirmation("confirmed", (f"Measured side by side, {seen} of {len(compared)} moves were seen again.",))
+        return "confirmed", f"{again}."
     if refuted > CONFIRMED_SHARE * len(compared):
-        return Confirmation(
-            "unconfirmed", (f"Measured side by side, {refuted} of {len(compared)} moves were not seen again.",)
-        )
-    sentence = f"Measured side by side, {seen} of {len(compared)} moves were seen again; more blocks are needed."
-    return Confirmation("provisional", (sentence,))
+        return "unconfirmed", f"Measured side by side, {refuted} of {len(compared)} moves were not seen again."
+    return "provisional", f"{again}; more blocks are needed."
 
 
 def _again(comparison: Comparison, move: Move) -> bool:

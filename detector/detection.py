@@ -8,7 +8,7 @@ The same series give the same findings, byte for byte, in any order of arrival.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -79,8 +79,7 @@ def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]
 
 
 def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    measured = {point.position for member in series for point in member.points}
-    if len(measured) < FEWEST_RELEASES:
+    if len({point.position for member in series for point in member.points}) < FEWEST_RELEASES:
         return []
     family = family_of(series, settings.metrics)
     panel, by_id = family.panel, {member.key.id: member for member in family.series.values()}
@@ -106,10 +105,8 @@ def _part(
     family: Family, kind: FindingKind, previous: int, release: int, moves: list[Move], evidence: tuple[str, ...]
 ) -> Part:
     versions = family.panel.releases
-    tests: dict[tuple[str, str, str], int] = defaultdict(int)
-    for member in family.series.values():
-        if family.has_both_sides(member, release):
-            tests[member.key.server, member.key.metric, member.group] += 1
+    measured = (member for member in family.series.values() if family.has_both_sides(member, release))
+    tests = Counter((member.key.server, member.key.metric, member.group) for member in measured)
     sides = versions[previous], versions[release]
     return Part(family.dbms, family.line, kind, *sides, tuple(moves), evidence, dict(tests))
 
@@ -131,24 +128,18 @@ def _drifts(family: Family, panel_steps: PanelSteps, settings: DetectorSettings)
 
 def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorSettings) -> Finding:
     """One finding of all that moves at a boundary, whatever the configuration and benchmark."""
-    dbms, line = parts[0].dbms, parts[0].line
-    release, kind = parts[0].release, parts[0].kind
+    dbms, line, release, kind = parts[0].dbms, parts[0].line, parts[0].release, parts[0].kind
     previous = sort_versions(dbms, {part.previous for part in parts})[-1]
     previous_of = {move.key.id: part.previous for part in parts for move in part.moves}
     moves = sorted((move for part in parts for move in part.moves), key=lambda move: move.key.id)
-    tests: dict[tuple[str, str, str], int] = defaultdict(int)
-    for part in parts:
-        for place, count in part.tests.items():
-            tests[place] += count
+    tests = sum((Counter(part.tests) for part in parts), Counter[tuple[str, str, str]]())
     evidence = [sentence for part in parts for sentence in part.evidence]
     cause: Cause = "product"
     tier: Tier = "provisional"
     if kind != "drift":
-        from_origin = origin(moves, by_id, previous_of, release, tests, settings.metrics)
-        cause = from_origin.cause
-        confirmation = confirm(moves, by_id, previous_of, release, settings.metrics)
-        tier = confirmation.tier
-        evidence += [*from_origin.evidence, *confirmation.evidence]
+        cause, of_origin = origin(moves, by_id, previous_of, release, tests, settings.metrics)
+        tier, confirmation = confirm(moves, by_id, previous_of, release, settings.metrics)
+        evidence += [*of_origin, confirmation]
         if cause in ("machine", "epoch"):
             kind = "environment"
     warnings = sorted({warning for move in moves for warning in move.warnings})

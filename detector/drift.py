@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from detector.releases.families import Family
 from detector.releases.metric_kinds import evidence
 from detector.releases.series_panel import Panel
 from detector.releases.series_steps import PanelSteps
-from detector.series_moves import direction, log_percent, percent, raw_level
+from detector.series_moves import log_percent, move_between, raw_level
 from history.model import Move
 
 #: Releases at either end whose mean is the end's level.
@@ -60,10 +61,7 @@ def first_ga(releases: tuple[str, ...]) -> int:
     >>> first_ga(("17beta1", "17rc1", "17.0", "17.1"))
     2
     """
-    for index, version in enumerate(releases):
-        if not _PRE_RELEASE.search(version):
-            return index
-    return 0
+    return next((index for index, version in enumerate(releases) if not _PRE_RELEASE.search(version)), 0)
 
 
 def drifts(family: Family, panel_steps: PanelSteps, least: float) -> list[Drift]:
@@ -92,7 +90,7 @@ def drifts(family: Family, panel_steps: PanelSteps, least: float) -> list[Drift]
 def _without_steps(panel: Panel, panel_steps: PanelSteps, place: tuple[int, int, int]) -> Floats:
     values: Floats = panel.values[place].copy()
     for step in panel_steps.steps:
-        if (step.metric, step.server, step.test) == place:
+        if step.place == place:
             values[step.release :] -= step.size
     return values
 
@@ -121,14 +119,14 @@ def _since(values: Floats, measured: list[int], noise: float, least: float, size
 
 def _agreed(family: Family, candidates: list[Drift]) -> list[Drift]:
     """Drifts that at least half of the tests of their server and metric share in the same direction."""
-    shared = []
-    for drift in candidates:
-        m, s, _ = drift.place
-        same = [d for d in candidates if d.place[:2] == (m, s) and d.size * drift.size > 0]
-        tests = sum(1 for place in family.series if place[:2] == (m, s))
-        if len(same) >= SHARE * tests or tests < FEWEST_TESTS:
-            shared.append(drift)
-    return shared
+    tests = Counter(place[:2] for place in family.series)
+    same = Counter((drift.place[:2], drift.size > 0) for drift in candidates)
+    return [
+        drift
+        for drift in candidates
+        if same[drift.place[:2], drift.size > 0] >= SHARE * tests[drift.place[:2]]
+        or tests[drift.place[:2]] < FEWEST_TESTS
+    ]
 
 
 def move_of_drift(family: Family, drift: Drift, drift_pct: float) -> Move:
@@ -136,21 +134,15 @@ def move_of_drift(family: Family, drift: Drift, drift_pct: float) -> Move:
     series = family.series[drift.place]
     before = raw_level(family, drift.place, drift.start)
     after = raw_level(family, drift.place, drift.start + drift.size)
-    change = percent(before, after)
     low, high = (log_percent(drift.size + sign * HALF_WIDTH_95 * drift.error) for sign in (-1, 1))
-    return Move(
-        key=series.key,
-        group=series.group,
-        unit=series.unit,
-        better=series.better,
-        before=before,
-        after=after,
-        change_pct=change,
+    return move_between(
+        series,
+        before,
+        after,
+        drift.noise,
         low_pct=low,
         high_pct=high,
-        direction=direction(series, change),
         probability=1.0 - math.erfc(abs(drift.size) / drift.error / math.sqrt(2.0)),
-        noise_pct=log_percent(drift.noise),
         mde_pct=drift_pct,
         blocks_before=len(series.points[0].values),
         blocks_after=len(series.points[-1].values),

@@ -118,7 +118,7 @@ def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str
 
 
 def _cases(family: Family, scan: Scan, panel_steps: PanelSteps, place: tuple[int, int, int]) -> Iterator[BoundaryCase]:
-    steps = {step.release: step for step in panel_steps.steps if (step.metric, step.server, step.test) == place}
+    steps = {step.release: step for step in panel_steps.steps if step.place == place}
     for r, chance in enumerate(scan.hit[place[1:]].tolist()):
         if r and (r in steps or chance >= WORTH) and math.isfinite(family.panel.values[place][r]):
             yield _case(family, scan, panel_steps, place, r, steps.get(r))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
 
 from detector.releases.families import Family
 from detector.releases.metric_kinds import KINDS, kind_of
@@ -33,8 +35,8 @@ def moves_of(family: Family, scan: Scan, panel_steps: PanelSteps, probability: f
     quality = q_values([step.probability for step in panel_steps.steps])
     moves: dict[int, list[Move]] = {}
     for step, q in zip(panel_steps.steps, quality, strict=True):
-        series = family.series.get((step.metric, step.server, step.test))
-        if series is not None and family.panel.metrics[step.metric].evidence:
+        series = family.series.get(step.place)
+        if series is not None and family.panel.metrics[step.place[0]].evidence:
             moves.setdefault(step.release, []).append(_move(family, scan, panel_steps, series, step, q, probability))
     return {release: sorted(moves[release], key=lambda move: move.key.id) for release in sorted(moves)}
 
@@ -46,12 +48,9 @@ def q_values(probabilities: Sequence[float]) -> list[float]:
     [0.05, 0.0, 0.1]
     """
     order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
-    shares = [0.0] * len(order)
-    wrong = 0.0
-    for place, i in enumerate(order, start=1):
-        wrong += 1.0 - probabilities[i]
-        shares[i] = wrong / place
-    return shares
+    wrong = accumulate(1.0 - probabilities[i] for i in order)
+    shares = {i: false / place for place, (i, false) in enumerate(zip(order, wrong, strict=True), start=1)}
+    return [shares[i] for i in range(len(order))]
 
 
 def raw_level(family: Family, place: tuple[int, int, int], level: float) -> float:
@@ -84,13 +83,29 @@ def log_percent(step: float) -> float:
     return min(100.0 * math.expm1(min(step, LARGEST_STEP)), LARGEST_PCT)
 
 
+def move_between(series: Series, before: float, after: float, noise: float, **rest: Any) -> Move:
+    """The move of `series` between two levels in its unit; `noise` is on the log scale, `rest` are its other fields."""
+    change = percent(before, after)
+    return Move(
+        key=series.key,
+        group=series.group,
+        unit=series.unit,
+        better=series.better,
+        before=before,
+        after=after,
+        change_pct=change,
+        direction=direction(series, change),
+        noise_pct=log_percent(noise),
+        **rest,
+    )
+
+
 def _move(
     family: Family, scan: Scan, panel_steps: PanelSteps, series: Series, step: SeriesStep, q: float, probability: float
 ) -> Move:
-    place = (step.metric, step.server, step.test)
+    place = step.place
     before, after = raw_level(family, place, step.before), raw_level(family, place, step.after)
     low, high = (percent(before, raw_level(family, place, step.before + end)) for end in step.interval)
-    change = percent(before, after)
     noise = float(panel_steps.noise[place])
     warnings = []
     if before == 0.0:
@@ -104,24 +119,19 @@ def _move(
         noise,
         step.releases_before,
         step.releases_after,
-        KINDS[kind_of(family.panel.metrics[step.metric])].slab,
-        float(scan.floor[step.metric]),
+        KINDS[kind_of(family.panel.metrics[place[0]])].slab,
+        float(scan.floor[place[0]]),
         probability,
     )
-    return Move(
-        key=series.key,
-        group=series.group,
-        unit=series.unit,
-        better=series.better,
-        before=before,
-        after=after,
-        change_pct=change,
+    return move_between(
+        series,
+        before,
+        after,
+        noise,
         low_pct=min(low, high),
         high_pct=max(low, high),
-        direction=direction(series, change),
         probability=step.probability,
         q_value=q,
-        noise_pct=log_percent(noise),
         mde_pct=log_percent(mde),
         blocks_before=_blocks(series, family, step, before=True),
         blocks_after=_blocks(series, family, step, before=False),
@@ -133,9 +143,7 @@ def _blocks(series: Series, family: Family, step: SeriesStep, *, before: bool) -
     """Blocks of the nearest measured release on one side of the boundary."""
     measured = [(family.panel.releases.index(point.version), len(point.values)) for point in series.points]
     on_side = [pair for pair in measured if (pair[0] < step.release) == before and pair[1]]
-    if not on_side:
-        return 0
-    return max(on_side)[1] if before else min(on_side)[1]
+    return (max if before else min)(on_side, default=(0, 0))[1]
 
 
 def direction(series: Series, change: float) -> Direction:
@@ -161,8 +169,7 @@ def _majority(moves: Sequence[Move]) -> Direction:
     balance = sum((move.direction == "regression") - (move.direction == "improvement") for move in moves)
     if balance:
         return "regression" if balance > 0 else "improvement"
-    largest = max(moves, key=lambda move: abs(move.change_pct))
-    return largest.direction
+    return max(moves, key=lambda move: abs(move.change_pct)).direction
 
 
 def smallest_detectable(

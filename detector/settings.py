@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from history.metrics import MetricRegistry, shipped_metrics
+from history.settings import Setting
 
 #: Part of the settings' digest; raised when the same settings give other findings.
 ALGORITHM = 2
 
 
-class DetectorSettings(BaseModel):
+class DetectorSettings(Setting):
     """Thresholds of detection; the defaults are those that `docs/detector.md` reports figures for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: MetricRegistry = Field(default_factory=shipped_metrics)
     probability: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.62

@@ -7,6 +7,7 @@ memory, the disk or the time of the machine that imports it.
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 from pydantic_core import from_json
@@ -47,25 +48,17 @@ def check_value(value: Any) -> None:
     while waiting:
         item, depth = waiting.pop()
         if isinstance(item, str):
-            _check_text(item)
-        elif isinstance(item, float):
-            if not math.isfinite(item):
-                raise InvalidRecord("a number is not finite")
+            if len(item) > MAX_TEXT:
+                raise InvalidRecord(f"a text has {len(item)} characters, the limit is {MAX_TEXT}")
+            if "\0" in item:
+                raise InvalidRecord("a text holds a NUL character")
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise InvalidRecord("a number is not finite")
         elif isinstance(item, dict | list):
             if depth > MAX_DEPTH:
                 raise InvalidRecord(f"nested deeper than {MAX_DEPTH} levels")
-            if len(item) > (MAX_KEYS if isinstance(item, dict) else MAX_ITEMS):
-                raise InvalidRecord(f"an {'object' if isinstance(item, dict) else 'array'} has {len(item)} entries")
-            if isinstance(item, dict):
-                for key in item:
-                    _check_text(key)
-                waiting.extend((inner, depth + 1) for inner in item.values())
-            else:
-                waiting.extend((inner, depth + 1) for inner in item)
-
-
-def _check_text(text: str) -> None:
-    if len(text) > MAX_TEXT:
-        raise InvalidRecord(f"a text has {len(text)} characters, the limit is {MAX_TEXT}")
-    if "\0" in text:
-        raise InvalidRecord("a text holds a NUL character")
+            kind, most = ("object", MAX_KEYS) if isinstance(item, dict) else ("array", MAX_ITEMS)
+            if len(item) > most:
+                raise InvalidRecord(f"an {kind} has {len(item)} entries")
+            inner = chain(item, item.values()) if isinstance(item, dict) else item
+            waiting.extend((part, depth + 1) for part in inner)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from detector.arrays import Floats, Ints
-from detector.commits.segmentation import Demands, Segmentation, segment
+from detector.commits.segmentation import CommitSettings, Segmentation, segment
 from detector.commits.segments import Peak, bounds_of, segment_levels
 
 #: Below this many values nothing can be found: a level before, and one after.
@@ -35,28 +35,6 @@ SETTLED_VALUES = 120
 WINDOW_VALUES = 240
 
 Tier = Literal["confirmed", "provisional"]
-
-
-@dataclass(frozen=True, slots=True)
-class CommitSettings:
-    """What is worth a changepoint. The defaults are those that `docs/detector.md` reports figures for."""
-
-    smallest_change_pct: float = 1.0
-    probability: float = 0.85
-    """A change has to be as likely as this, ..."""
-    fresh_probability: float = 0.5
-    """... but only this likely while it is eight values old or younger: the next ones will tell, and it may be news."""
-    confirm_values: int = 2
-    """A level needs this many values before its change is confirmed; until then it is provisional."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.smallest_change_pct < 100.0:
-            raise ValueError(f"smallest_change_pct must be between 0 and 100, got {self.smallest_change_pct}")
-        for name in ("probability", "fresh_probability"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
-        if self.confirm_values < 1:
-            raise ValueError(f"confirm_values must be at least 1, got {self.confirm_values}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +113,7 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
         unit = _linear_unit(finite)
         scaled = finite / unit
         smallest = settings.smallest_change_pct / 100.0
-    demands = Demands(smallest, settings.probability, settings.fresh_probability, settings.confirm_values)
-    segmentation = segment(scaled, demands)
+    segmentation = segment(scaled, smallest, settings)
     events = [_transient(finite, start, end, present) for start, end in segmentation.transients]
     if segmentation.drift is not None:
         events.append(_drift(np.exp(segmentation.drift) if unit is None else segmentation.drift * unit, present))

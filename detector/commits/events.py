@@ -69,11 +69,6 @@ def transient(values: Floats, changes: list[int], sigma: float) -> Passing | Non
     return None
 
 
-def first_too_short(changes: list[int], n: int) -> bool:
-    """The level before the first change rests on too few values."""
-    return changes[0] < min(FIRST_VALUES, FIRST_SHARE * n)
-
-
 def end_needs(values: Floats, changes: list[int], sigma: float) -> int:
     """How many values the last segment needs: one more than the longest earlier excursion of its size."""
     n, last = len(values), changes[-1]

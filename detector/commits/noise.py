@@ -15,12 +15,10 @@ import math
 
 import numpy as np
 
-from detector.arrays import Floats
+from detector.arrays import MAD, Floats
 from detector.commits.level_states import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO
 from detector.compilation import compiled
 
-#: Median of |x| to standard deviation, for a normal distribution.
-MAD_TO_SIGMA = 1.4826
 #: Residuals the t prior of the density counts for.
 PRIOR_RESIDUALS = 40.0
 #: Kernel bandwidth at one residual, in sigma; falls with n ** -0.2 (Silverman 1986, eq. 3.28).
@@ -40,7 +38,7 @@ SCALE_BOUNDS = (0.4, 1.5)
 
 def difference_scale(log_values: Floats) -> float:
     """Sigma from the median of |differences|; it survives any few steps. 0 when half of the differences are 0."""
-    return round(MAD_TO_SIGMA * float(np.median(np.abs(np.diff(log_values)))) / math.sqrt(2.0), 12)
+    return round(MAD * float(np.median(np.abs(np.diff(log_values)))) / math.sqrt(2.0), 12)
 
 
 @compiled
@@ -53,7 +51,7 @@ def learn_density(residuals: Floats) -> Floats:
     table = np.zeros(TABLE_SIZE)
     scale = SCALE_BOUNDS[1]
     if n > 0:
-        scale = min(max(MAD_TO_SIGMA * np.median(np.abs(residuals)), SCALE_BOUNDS[0]), SCALE_BOUNDS[1])
+        scale = min(max(MAD * np.median(np.abs(residuals)), SCALE_BOUNDS[0]), SCALE_BOUNDS[1])
     _add_prior(table, residuals, scale)
     limit = TABLE_SIGMA - 0.5
     for i in range(TABLE_SIZE):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detector.arrays import Floats, Ints
+from detector.arrays import MAD, Floats, Ints
 from detector.commits import drift, events, noise
 from detector.commits.level_states import BINS_PER_SIGMA, Model, backward, cauchy_like, forward, level_grid
 from detector.commits.segments import Peak, bounds_of, fitted, peaks, refined
@@ -57,6 +57,28 @@ PROVISIONAL_SINGLE = 0.12
 REFINE_VALUES = 3
 
 
+@dataclass(frozen=True, slots=True)
+class CommitSettings:
+    """What is worth a changepoint. The defaults are those that `docs/detector.md` reports figures for."""
+
+    smallest_change_pct: float = 1.0
+    probability: float = 0.85
+    """A change has to be as likely as this, ..."""
+    fresh_probability: float = 0.5
+    """... but only this likely while it is eight values old or younger: the next ones will tell, and it may be news."""
+    confirm_values: int = 2
+    """A level needs this many values before its change is confirmed; until then it is provisional."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.smallest_change_pct < 100.0:
+            raise ValueError(f"smallest_change_pct must be between 0 and 100, got {self.smallest_change_pct}")
+        for name in ("probability", "fresh_probability"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
+        if self.confirm_values < 1:
+            raise ValueError(f"confirm_values must be at least 1, got {self.confirm_values}")
+
+
 @dataclass
 class Segmentation:
     """What the engine knows when it is done; indices count the values it was given."""
@@ -91,25 +113,12 @@ class _Verdict(NamedTuple):
     phi: float
 
 
-class Demands(NamedTuple):
-    """What a changepoint must be."""
-
-    smallest: float
-    """Its size at least, in the unit of the values."""
-    least: float
-    """Its probability at least, ..."""
-    fresh: float
-    """... and that of one that has begun in the last `events.END_VALUES` values."""
-    confirm: int
-    """Values its level needs before it is confirmed."""
-
-
-def segment(values: Floats, demands: Demands) -> Segmentation:
-    """`values` (finite, log or linear) into levels."""
+def segment(values: Floats, smallest: float, settings: CommitSettings) -> Segmentation:
+    """`values` (finite, log or linear) into levels; `smallest` is the least size of a change in their unit."""
     result = Segmentation()
     if len(values) < 3:
         return result
-    sigma = max(noise.difference_scale(values), NOISE_FLOOR * demands.smallest)
+    sigma = max(noise.difference_scale(values), NOISE_FLOOR * smallest)
     center = float(np.median(values))
     scaled = np.clip((values - center) / sigma, -FURTHEST_SIGMA, FURTHEST_SIGMA)
     bins = np.rint(scaled * BINS_PER_SIGMA).astype(np.int64)
@@ -121,7 +130,7 @@ def segment(values: Floats, demands: Demands) -> Segmentation:
     if verdict.curve is not None:
         result.drift = center + sigma * verdict.curve
         return result
-    _apply_rules(result, values, verdict.jumps, demands)
+    _apply_rules(result, values, verdict.jumps, smallest, settings)
     return result
 
 
@@ -142,7 +151,7 @@ def _learn(scaled: Floats, bins: Ints, grid: Ints) -> _Noise:
         spent = int(np.count_nonzero(outside[1:]))
         enter = (ENTER * ENTER_WEIGHT + entries) / (ENTER_WEIGHT + n)
         stay = (STAY * STAY_WEIGHT + spent - entries) / (STAY_WEIGHT + spent)
-    scale = max(noise.MAD_TO_SIGMA * float(np.median(np.abs(residuals))), noise.SCALE_BOUNDS[0])
+    scale = max(MAD * float(np.median(np.abs(residuals))), noise.SCALE_BOUNDS[0])
     return _Noise(density, enter, stay, fit, residuals, scale)
 
 
@@ -209,20 +218,22 @@ def _posterior(bins: Ints, grid: Ints, density: Floats, model: Model) -> tuple[F
     return jumps, excursions, evidence
 
 
-def _likely(jumps: Floats, demands: Demands) -> list[Peak]:
+def _likely(jumps: Floats, settings: CommitSettings) -> list[Peak]:
     """The jumps that are likely enough for their age."""
-    n = len(jumps)
-    likely = peaks(jumps, min(demands.least, demands.fresh))
-    return [p for p in likely if p.probability >= (demands.fresh if n - p.at <= events.END_VALUES else demands.least)]
+    old, fresh = settings.probability, settings.fresh_probability
+    first_fresh = len(jumps) - events.END_VALUES
+    return [p for p in peaks(jumps, min(old, fresh)) if p.probability >= (fresh if p.at >= first_fresh else old)]
 
 
-def _apply_rules(result: Segmentation, values: Floats, jumps: Floats, demands: Demands) -> None:
+def _apply_rules(
+    result: Segmentation, values: Floats, jumps: Floats, smallest: float, settings: CommitSettings
+) -> None:
     """Sorts the jumps into changes, provisional changes, transients, and nothing."""
     n = len(values)
-    changes = _likely(jumps, demands)
+    changes = _likely(jumps, settings)
     while changes:
         places = [peak.at for peak in changes]
-        weak = events.too_small(values, places, demands.smallest)
+        weak = events.too_small(values, places, smallest)
         if weak is not None:
             del changes[weak]
             continue
@@ -232,17 +243,17 @@ def _apply_rules(result: Segmentation, values: Floats, jumps: Floats, demands: D
             result.transients.append((places[start], places[start + 1]))
             changes[start : start + 2] = [changes[start + passing.which]] if passing.moved else []
             continue
-        if events.first_too_short(places, n):
+        if places[0] < min(events.FIRST_VALUES, events.FIRST_SHARE * n):  # too few values to make a level
             del changes[0]
             continue
-        if n - places[-1] < max(demands.confirm, events.end_needs(values, places, result.sigma)):
+        if n - places[-1] < max(settings.confirm_values, events.end_needs(values, places, result.sigma)):
             del changes[-1]
             continue
         break
     bounds = bounds_of([peak.at for peak in changes], n)
     moved = refined(values, bounds, REFINE_VALUES).tolist()
     result.changes = [Peak(at, peak.probability) for at, peak in zip(moved, changes, strict=True)]
-    result.provisional = _provisional(result, values, jumps, demands.smallest)
+    result.provisional = _provisional(result, values, jumps, smallest)
 
 
 def _provisional(result: Segmentation, values: Floats, jumps: Floats, smallest: float) -> list[Peak]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -55,22 +56,13 @@ def segments(places: list[int], releases: int) -> list[tuple[int, int]]:
     >>> segments([2, 5], 7)
     [(0, 2), (2, 5), (5, 7)]
     """
-    edges = [0, *places, releases]
-    return list(pairwise(edges))
+    return list(pairwise((0, *places, releases)))
 
 
 def step(values: Floats, left: tuple[int, int], right: tuple[int, int]) -> float:
     """Difference of the medians of two segments of one series, NaN where one of them was not measured."""
-    before = _median([v for v in values[left[0] : left[1]].tolist() if v == v])
-    after = _median([v for v in values[right[0] : right[1]].tolist() if v == v])
-    return after - before
-
-
-def _median(values: list[float]) -> float:
-    """The median of a few numbers, NaN of none; quicker than numpy at this size."""
-    values.sort()
-    n = len(values)
-    return 0.5 * (values[(n - 1) // 2] + values[n // 2]) if n else math.nan
+    before, after = ([v for v in values[start:stop].tolist() if v == v] for start, stop in (left, right))
+    return median(after) - median(before) if before and after else math.nan
 
 
 def is_slope(values: Floats, steps: list[tuple[int, float]]) -> bool:

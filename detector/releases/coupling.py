@@ -47,8 +47,6 @@ class Beliefs:
     """[metrics, servers, tests, releases] P(move) that all other series imply."""
     hit: Floats
     """[servers, tests, releases] P(the release moves this test on this server | everything)."""
-    event: Floats
-    """[tests, releases] P(the release moves this test | everything)."""
     rate: Floats
     """[tests, releases] learned P(a change at r) of the test's group."""
     servers: Floats
@@ -63,7 +61,6 @@ def start(shape: tuple[int, int, int, int], rate: Floats, shows: Floats) -> Beli
     return Beliefs(
         prior=np.broadcast_to(rate, shape).copy(),
         hit=np.zeros((s, t, r)),
-        event=np.zeros((t, r)),
         rate=np.broadcast_to(rate, (t, r)).copy(),
         servers=np.full(s, SHARED if s > 1 else ALONE),
         metrics=shows.copy(),
@@ -112,7 +109,7 @@ def exchange(
     prior = _down(hit_odds - to_hit, metrics[:, None, None, None])
     hit = _chance(hit_odds)
     hit[..., 0] = 0.0
-    return Beliefs(prior, hit, event, rate, servers, metrics)
+    return Beliefs(prior, hit, rate, servers, metrics)
 
 
 def _up(factor: Floats, given: Floats) -> Floats:

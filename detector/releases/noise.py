@@ -129,12 +129,6 @@ def common_shift(values: Floats, level: Floats, moved: Floats) -> Floats:
     following = np.zeros_like(moved)
     following[..., :-1] = moved[..., 1:]
     residual = np.where(np.maximum(moved, following) > MOVING, np.nan, values - level)
-    quiet = np.isfinite(residual)
-    count = quiet.sum(axis=2)
-    ordered = np.sort(residual, axis=2)  # NaN sorts last
-    middle = np.maximum(count - 1, 0)
-    low = np.take_along_axis(ordered, (middle // 2)[:, :, None], axis=2)[:, :, 0]
-    high = np.take_along_axis(ordered, (count // 2).clip(max=ordered.shape[2] - 1)[:, :, None], axis=2)[:, :, 0]
-    median = 0.5 * (low + high)
-    weather = (count >= FEWEST_TESTS) & (np.abs(median) <= MOST_SHIFT)
-    return np.where(weather, np.nan_to_num(median), 0.0)
+    middle = median(np.moveaxis(residual, 2, -1))
+    weather = (np.isfinite(residual).sum(axis=2) >= FEWEST_TESTS) & (np.abs(middle) <= MOST_SHIFT)
+    return np.where(weather, middle, 0.0)

@@ -16,7 +16,6 @@ from detector.releases import noise
 from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments
 from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
-from detector.releases.series_panel import Panel
 
 #: Residuals beyond about this many standard deviations lose weight (Cauchy weights).
 FAR_SD = 3.0
@@ -36,9 +35,8 @@ COVERAGE = 0.95
 class SeriesStep:
     """One metric of one test on one server at one boundary, on the panel's scale."""
 
-    metric: int
-    server: int
-    test: int
+    place: tuple[int, int, int]
+    """Metric, server and test, as the panel numbers them."""
     release: int
     size: float
     error: float
@@ -64,8 +62,7 @@ class PanelSteps:
     """All steps of a panel, and the noise they are judged by."""
 
     steps: tuple[SeriesStep, ...]
-    slopes: frozenset[tuple[int, int, int]]
-    """Series (metric, server, test) whose steps are better told as a slope; they are not among the steps."""
+    """But those of series that are better described as a slope."""
     noise: Floats
     """[metrics, servers, tests] standard deviation of one release's value."""
     values: Floats
@@ -77,10 +74,8 @@ class PanelSteps:
 def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
     """The steps of every metric at the boundaries of `scan`."""
     panel = scan.panel
-    places = {
-        (s, t): boundaries(scan.hit[s, t], max(threshold, scan.least))
-        for s, t in np.ndindex(scan.hit.shape[0], scan.hit.shape[1])
-    }
+    least = max(threshold, scan.least)
+    places = {(s, t): boundaries(scan.hit[s, t], least) for s, t in np.ndindex(scan.hit.shape[0], scan.hit.shape[1])}
     explained = panel.block_variance + panel.rounding
     prior = noise.priors(panel)
     between = noise.from_differences(panel.values, explained, panel.gaps, prior)
@@ -93,35 +88,27 @@ def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
         values = panel.values - shift[:, :, None, :]
         between = _between(values, explained, level, weight, used, prior)
     sd = np.sqrt(between[..., None] + explained + noise.LEAST_SD**2)
-    steps = []
-    slopes = set()
+    steps: list[SeriesStep] = []
     for m, s, t in np.ndindex(panel.shape[:3]):
         if places[s, t]:
-            shows = max(float(scan.shows[m]), LEAST_SHOWS)
-            of_series = _of_series(
-                panel,
-                values[m, s, t],
-                sd[m, s, t],
-                scan.hit[s, t],
-                places[s, t],
-                (m, s, t),
-                shows,
-                float(scan.floor[m]),
-            )
+            of_series = _of_series(scan, values[m, s, t], sd[m, s, t], places[s, t], (m, s, t))
             # The shift common to all tests is given back: a slope they share looks like one.
-            if is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
-                slopes.add((m, s, t))
-            else:
+            if not is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
                 steps += of_series
     noise_sd = np.sqrt(between + noise.mean_explained(panel.values, explained) + noise.LEAST_SD**2)
-    return PanelSteps(tuple(steps), frozenset(slopes), noise_sd, values, shift)
+    return PanelSteps(tuple(steps), noise_sd, values, shift)
 
 
-def _weights(values: Floats, sd: Floats) -> Floats:
-    """Weight of each value of one segment: precision, less where it is far from the segment's median."""
+def _mean(values: Floats, sd: Floats) -> tuple[float, Floats] | None:
+    """Mean of one segment and the weight of each value: precision, less where it is far from the segment's median.
+
+    None where nothing was measured.
+    """
     middle = median(values[None])[0]
     far = (values - middle) / (FAR_SD * sd)
-    return np.where(np.isfinite(values), 1.0 / sd**2 / (1.0 + far**2), 0.0)
+    weight = np.where(np.isfinite(values), 1.0 / sd**2 / (1.0 + far**2), 0.0)
+    total = weight.sum()
+    return (float((weight * np.nan_to_num(values)).sum() / total), weight) if total > 0.0 else None
 
 
 def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]) -> tuple[Floats, Floats, Floats]:
@@ -133,10 +120,9 @@ def _levels(values: Floats, sd: Floats, places: dict[tuple[int, int], list[int]]
         for start, stop in segments(of_series, values.shape[-1]):
             for m in range(values.shape[0]):
                 part, error = values[m, s, t, start:stop], sd[m, s, t, start:stop]
-                w = _weights(part, error)
-                if w.sum() > 0:
-                    level[m, s, t, start:stop] = np.where(w > 0, w * np.nan_to_num(part), 0.0).sum() / w.sum()
-                    weight[m, s, t, start:stop] = w * error**2
+                if (mean := _mean(part, error)) is not None:
+                    level[m, s, t, start:stop] = mean[0]
+                    weight[m, s, t, start:stop] = mean[1] * error**2
                     used[m, s, t] += 1
     return level, weight, used
 
@@ -153,18 +139,12 @@ def _between(
 
 
 def _of_series(
-    panel: Panel,
-    values: Floats,
-    sd: Floats,
-    hit: Floats,
-    places: list[int],
-    index: tuple[int, int, int],
-    shows: float,
-    floor: float,
+    scan: Scan, values: Floats, sd: Floats, places: list[int], index: tuple[int, int, int]
 ) -> list[SeriesStep]:
     """The steps of one series that count: a boundary at which it did not move is no end of its segments."""
-    m, s, t = index
-    kind = KINDS[kind_of(panel.metrics[m])]
+    hit, counts = scan.hit[index[1:]], scan.panel.counts[index]
+    shows, floor = max(float(scan.shows[index[0]]), LEAST_SHOWS), float(scan.floor[index[0]])
+    kind = KINDS[kind_of(scan.panel.metrics[index[0]])]
     left_places = list(places)
     df = kind.sisters + noise.RESIDUAL_DF * max(int(np.isfinite(values).sum()) - len(places) - 1, 0)
     while True:
@@ -178,9 +158,9 @@ def _of_series(
             chance = float(max(hit[max(place - 1, 1) : place + 2].sum(), hit[place]))
             factor = _factor(size, error, kind.slab)
             moved = min(chance, 1.0) * shows * factor / (shows * factor + 1.0 - shows)
-            blocks = (int(panel.counts[m, s, t, start:stop].sum()) for start, stop in (left, right))
+            blocks = (int(counts[start:stop].sum()) for start, stop in (left, right))
             levels, releases = (before[0], after[0]), (before[2], after[2])
-            steps.append(SeriesStep(m, s, t, place, size, error, df, moved, *levels, *releases, *blocks))
+            steps.append(SeriesStep(index, place, size, error, df, moved, *levels, *releases, *blocks))
         weak = [step for step in steps if _weak(step, floor)]
         absent = [place for place in left_places if place not in {step.release for step in steps}]
         if absent:
@@ -199,13 +179,9 @@ def _weak(step: SeriesStep, floor: float) -> bool:
 
 def _level(values: Floats, sd: Floats, part: tuple[int, int]) -> tuple[float, float, int] | None:
     """Mean, standard error and number of values of a segment; None where nothing was measured."""
-    inside, error = values[part[0] : part[1]], sd[part[0] : part[1]]
-    weight = _weights(inside, error)
-    total = float(weight.sum())
-    if total <= 0.0:
-        return None
-    mean = float(np.where(weight > 0, weight * np.nan_to_num(inside), 0.0).sum()) / total
-    return mean, total**-0.5, int(np.isfinite(inside).sum())
+    inside = values[slice(*part)]
+    mean = _mean(inside, sd[slice(*part)])
+    return None if mean is None else (mean[0], float(mean[1].sum()) ** -0.5, int(np.isfinite(inside).sum()))
 
 
 def _factor(size: float, error: float, slab: float) -> float:

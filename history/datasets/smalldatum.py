@@ -101,11 +101,10 @@ def _key(row: dict[str, str], benchmark: str) -> SeriesKey:
 
 
 def _rows() -> Iterator[_Row]:
-    for row in _table("insert_benchmark.csv.gz"):
-        workload = row["benchmark"]
+    rows = [(row["benchmark"], row) for row in _table("insert_benchmark.csv.gz")]
+    rows += [("sysbench", row) for row in _table("config_matrix.csv")]
+    for workload, row in rows:
         yield _Row(_key(row, workload), row["version"], float(row["value"]), row["unit"], workload, row["source"])
-    for row in _table("config_matrix.csv"):
-        yield _Row(_key(row, "sysbench"), row["version"], float(row["value"]), row["unit"], "sysbench", row["source"])
 
 
 def group_of(benchmark: str, test: str) -> str:
@@ -195,13 +194,9 @@ def labels() -> list[Label]:
         Label(
             key=keys[row["series_id"], row["version"]],
             previous=row["prev_version"],
-            version=row["version"],
-            direction=row["direction"],
             step_pct=float(row["step_pct"]),
             level_shift_pct=float(row["level_shift_pct"]),
-            tier=row["tier"],
-            cause=row["cause"],
-            source=row["source"],
+            **{name: row[name] for name in ("version", "direction", "tier", "cause", "source")},
         )
         for row in _table("labels_insert_benchmark.csv")
     ]

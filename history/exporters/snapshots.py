@@ -36,10 +36,9 @@ def bmf(all_series: Iterable[Series], version: str | None = None) -> dict[str, A
     """Benchmark to measure to value; each series at `version`, or at its newest release."""
     benchmarks: dict[str, dict[str, Any]] = defaultdict(dict)
     for series, point in at(all_series, version):
-        blocks = [block.value for block in point.values]
         value = {"value": point.level}
-        if len(blocks) > 1:
-            value |= {"lower_value": min(blocks), "upper_value": max(blocks)}
+        if len(point.numbers) > 1:
+            value |= {"lower_value": min(point.numbers), "upper_value": max(point.numbers)}
         benchmarks[address(series.key, point.version)][series.key.metric] = value
     return dict(benchmarks)
 
@@ -53,12 +52,8 @@ def custom(all_series: Iterable[Series], better: Better, version: str | None = N
     for series, point in at(all_series, version):
         if series.better != better:
             continue
-        blocks = [block.value for block in point.values]
-        row: dict[str, Any] = {
-            "name": address(series.key, point.version),
-            "unit": series.key.metric,
-            "value": point.level,
-        }
+        blocks, name = point.numbers, address(series.key, point.version)
+        row: dict[str, Any] = {"name": name, "unit": series.key.metric, "value": point.level}
         if len(blocks) > 1:
             row["range"] = f"{min(blocks)!r} - {max(blocks)!r}"
         row["extra"] = ", ".join(part for part in (f"blocks: {len(blocks)}", series.unit) if part)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from history.errors import InvalidRecord
 from history.importers import asv, benchstat, bmf, github_action, otava, pytest_benchmark, smalldatum, sysbench
-from history.importers.figures import About, Parsed, records
+from history.importers.figures import About, records
 from history.importing import ImportReport, Rejection, chunks, import_file, import_lines, read_bytes
 from history.model import RUN_SCHEMA
 from history.store import Store
@@ -17,23 +15,16 @@ from history.store import Store
 HEAD_BYTES = 4096
 
 
-class Format(NamedTuple):
-    """A foreign format."""
-
-    recognise: Callable[[str], bool]
-    parse: Callable[[bytes, About], Parsed]
-
-
-#: In the order in which they are tried; the most particular first.
+#: Modules with `recognise` and `parse`, in the order in which they are tried; the most particular first.
 FORMATS = {
-    "sysbench": Format(sysbench.recognise, sysbench.parse),
-    "github-action-benchmark": Format(github_action.recognise, github_action.parse),
-    "asv": Format(asv.recognise, asv.parse),
-    "pytest-benchmark": Format(pytest_benchmark.recognise, pytest_benchmark.parse),
-    "bmf": Format(bmf.recognise, bmf.parse),
-    "otava": Format(otava.recognise, otava.parse),
-    "smalldatum": Format(smalldatum.recognise, smalldatum.parse),
-    "benchstat": Format(benchstat.recognise, benchstat.parse),
+    "sysbench": sysbench,
+    "github-action-benchmark": github_action,
+    "asv": asv,
+    "pytest-benchmark": pytest_benchmark,
+    "bmf": bmf,
+    "otava": otava,
+    "smalldatum": smalldatum,
+    "benchstat": benchstat,
 }
 #: The name of the interchange format on the command line.
 OWN = "pointdrop"
@@ -56,19 +47,12 @@ def import_any(
     """One file of any format, stored whole or not at all."""
     try:
         if format_name is None:
-            format_name = recognise(read_head(path))
+            format_name = recognise(next(chunks(path), b""))
         if format_name == OWN:
             return import_file(store, path, dry_run=dry_run)
         if format_name not in FORMATS:
             raise InvalidRecord(f"there is no format {format_name}; take one of {', '.join((OWN, *FORMATS))}")
-        content = read_bytes(path)
-        chosen = FORMATS[format_name]
-        lines = list(records(format_name, chosen.parse(content, about), about))
+        lines = list(records(format_name, FORMATS[format_name].parse(read_bytes(path), about), about))
     except InvalidRecord as error:
         return ImportReport(file=str(path), rejected=(Rejection(line=0, reason=str(error)),), rejections=1)
     return import_lines(store, str(path), lambda: lines, dry_run=dry_run)
-
-
-def read_head(path: Path) -> bytes:
-    """The first bytes, decompressed."""
-    return next(chunks(path), b"")[:HEAD_BYTES]

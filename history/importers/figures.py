@@ -175,21 +175,12 @@ class _Place(NamedTuple):
 
 
 def _place(figure: Figure, about: About) -> _Place:
-    dbms, version = figure.dbms or about.dbms, figure.version or about.version
-    if not dbms:
+    place = _Place(*(getattr(figure, name) or getattr(about, name) for name in _Place._fields))
+    if not place.dbms:
         raise InvalidRecord("the file does not name the DBMS; give it with --dbms")
-    if not version:
+    if not place.version:
         raise InvalidRecord("the file does not name the release; give it with --release")
-    return _Place(
-        started=figure.started or about.started,
-        server=figure.server or about.server,
-        dbms=dbms,
-        line=figure.line or about.line or line_of(dbms, version),
-        version=version,
-        source=figure.source or about.source,
-        config=figure.config or about.config,
-        benchmark=figure.benchmark or about.benchmark,
-    )
+    return place if place.line else place._replace(line=line_of(place.dbms, place.version))
 
 
 def records(format_name: str, parsed: Iterable[Figure | Rejection], about: About) -> Iterator[RecordLine]:
@@ -260,17 +251,11 @@ def _run(format_name: str, place: _Place, figures: list[Figure], about: About) -
             number=index,
             started=place.started,
             ended=place.started + timedelta(seconds=max((len(figure.samples) for figure in block.values()), default=0)),
-            measurements=tuple(
-                Measurement(
-                    test=figure.test,
-                    group=figure.group,
-                    metric=figure.metric,
-                    value=figure.value,
-                    unit=figure.unit,
-                    better=figure.better or direction(figure.metric, figure.unit, about),
-                    operations=figure.operations,
-                )
-                for figure in block.values()
-            ),
+            measurements=tuple(_measurement(figure, about) for figure in block.values()),
             samples=samples,
         )
+
+
+def _measurement(figure: Figure, about: About) -> Measurement:
+    values = {name: getattr(figure, name) for name in Measurement.model_fields if name != "warnings"}
+    return Measurement(**values | {"better": figure.better or direction(figure.metric, figure.unit, about)})

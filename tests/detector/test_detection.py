@@ -152,8 +152,8 @@ def test_side_by_side_refutes() -> None:
         for one in made
     ]  # fmt: skip
     by_id = {one.key.id: one for one in made}
-    found = confirm(moves, by_id, dict.fromkeys(by_id, "17.5"), "17.6", shipped_metrics())
-    assert found.tier == "unconfirmed"
+    tier, _ = confirm(moves, by_id, dict.fromkeys(by_id, "17.5"), "17.6", shipped_metrics())
+    assert tier == "unconfirmed"
 
 
 def test_the_control_moved_so_it_is_the_machine() -> None:
