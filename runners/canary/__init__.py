@@ -8,5 +8,3 @@ measuring; the canary takes seconds and needs no DBMS.
 
 from runners.canary.quarantine import Canary, Quarantine
 from runners.canary.verdicts import Times
-
-__all__ = ["Canary", "Quarantine", "Times"]

@@ -5,5 +5,3 @@
 
 from runners.doctor.checks import Check, examine
 from runners.doctor.facts import Facts, probe
-
-__all__ = ["Check", "Facts", "examine", "probe"]

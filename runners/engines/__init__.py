@@ -9,5 +9,3 @@ from runners.engines.leftovers import stop_leftovers
 from runners.engines.registry import engine_for
 from runners.errors import EngineError
 from runners.releases.installed import Installed
-
-__all__ = ["Connection", "Engine", "EngineError", "Installed", "engine_for", "server_account", "stop_leftovers"]

@@ -9,15 +9,3 @@ from runners.releases.catalogue import Catalogue, ReleaseState
 from runners.releases.installed import Installed
 from runners.releases.manifest import Pin
 from runners.releases.pins import pins_for, verify
-
-__all__ = [
-    "Catalogue",
-    "Installed",
-    "Pin",
-    "ReleaseError",
-    "ReleaseState",
-    "UnknownRelease",
-    "parse_size",
-    "pins_for",
-    "verify",
-]

@@ -8,5 +8,3 @@ from runners.sessions.events import Event
 from runners.sessions.model import Estimate, Outcome, SessionPlan
 from runners.sessions.planning import estimate, plan_session
 from runners.sessions.session import run_session
-
-__all__ = ["Estimate", "Event", "Outcome", "SessionPlan", "estimate", "plan_session", "repeat_plan", "run_session"]

@@ -4,21 +4,3 @@ from runners.settings.benchmarks import Benchmark, Step, Test, load_benchmark
 from runners.settings.plans import Measure, Plan, adapted, load_plan, narrowed
 from runners.settings.profiles import InsertSize, Profile, Scale, load_profile
 from runners.settings.servers import Server, load_server
-
-__all__ = [
-    "Benchmark",
-    "InsertSize",
-    "Measure",
-    "Plan",
-    "Profile",
-    "Scale",
-    "Server",
-    "Step",
-    "Test",
-    "adapted",
-    "load_benchmark",
-    "load_plan",
-    "load_profile",
-    "load_server",
-    "narrowed",
-]
