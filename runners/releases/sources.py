@@ -111,7 +111,7 @@ S = TypeVar("S", bound=_Settings)
 
 
 class Source(ABC, Generic[S]):
-    """One place releases come from; keys are below `folder`, private state below `cache`; a builder builds source code."""
+    """One place releases come from. Keys are below `folder`, its state below `cache`; `builder` is for source code."""
 
     #: Settings that say what of an archive is unpacked.
     unpacked: ClassVar = {"inner", "subtree"}
