@@ -3,8 +3,8 @@
 * `systemd-run --scope`: a bound on memory and on processes of all of it together, where systemd runs and lets this
   account make a scope. There is no bound on memory elsewhere: one on addresses would stop a DBMS that reserves more
   than it uses.
-* What eats the disk is ended when LEAST_FREE_BYTES are left: a step of a build by `run_within`, a server by
-  `DiskWatch`.
+* What eats the disk is ended by `DiskWatch` when LEAST_FREE_BYTES are left: a server, or a step of a build
+  (`run_within`).
 
 Bounds of processes and of files come with the sandbox (`runners.sandbox`).
 """
@@ -16,7 +16,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -99,18 +98,14 @@ class DiskWatch:
             about = f"the disk of {self.place} cannot be watched"
             try:
                 if shutil.disk_usage(self.place).free < self._least_free:
-                    self.message = about = disk_full_message(self.place, self._least_free)
+                    free = f"less than {self._least_free / GIB:.0f} GiB are free"
+                    self.message = about = f"{free} on the disk of {self.place}"
                     self._end()
             except FileNotFoundError:
                 pass  # the place is not there yet, or no longer
             except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
                 self.message = f"{about}; {error}"
             self._over.wait(LOOK_S)
-
-
-def disk_full_message(place: Path, least_free: int) -> str:
-    """Why something was ended."""
-    return f"less than {least_free / GIB:.0f} GiB are free on the disk of {place}"
 
 
 class DiskFull(Exception):
@@ -125,21 +120,24 @@ def run_within(
     It and what it started is ended, and subprocess.TimeoutExpired or DiskFull raised, past the deadline or when less
     than `least_free` bytes are left on the disk of `cwd`.
     """
-    ends = time.monotonic() + deadline_s
     process = subprocess.Popen(
         list(command), cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
     )
-    try:
-        while True:
-            try:
-                return process.wait(LOOK_S)
-            except subprocess.TimeoutExpired:
-                if shutil.disk_usage(cwd).free < least_free:
-                    raise DiskFull(disk_full_message(cwd, least_free)) from None
-                if time.monotonic() > ends:
-                    raise
-    except BaseException:
+
+    def end() -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+    watch = DiskWatch(cwd, least_free, end)
+    try:
+        watch.start()
+        status = process.wait(deadline_s)
+    except BaseException:
+        end()
         process.wait()
         raise
+    finally:
+        watch.stop()
+    if status == -signal.SIGKILL and watch.message:
+        raise DiskFull(watch.message)
+    return status

@@ -36,71 +36,52 @@ class RunnersError(Exception):
     exit_code: ClassVar[int] = 1
 
 
-class WorkloadFailed(RunnersError):
-    """The load generator or one of its statements failed."""
+class WorkloadFailed(RunnersError): ...
 
 
-class CountingFailed(RunnersError):
-    """The counted-instructions lane has no count for a test."""
+class CountingFailed(RunnersError): ...
 
 
-class HostBusy(RunnersError):
-    """Two sessions never measure on one host at once."""
+class HostBusy(RunnersError): ...
 
 
-class HostChanged(RunnersError):
-    """Blocks of one session are of one machine and one workload."""
+class HostChanged(RunnersError): ...
 
 
-class OutOfSpace(RunnersError):
-    """Too little room below the state directory."""
+class OutOfSpace(RunnersError): ...
 
 
-class EngineError(RunnersError):
-    """A server did not do what was asked of it."""
+class EngineError(RunnersError): ...
 
 
-class ServerDied(EngineError):
-    """The server ended by itself."""
+class ServerDied(EngineError): ...
 
 
-class ServerTimeout(EngineError):
-    """A deadline passed."""
+class ServerTimeout(EngineError): ...
 
 
-class WrongVersion(EngineError):
-    """The running server reports another version than the release has."""
+class WrongVersion(EngineError): ...
 
 
-class ServerLeftOver(EngineError):
-    """A server of an earlier, dead run is still there and does not go."""
+class ServerLeftOver(EngineError): ...
 
 
 class NoAccount(EngineError):
-    """There is no unprivileged account to run the server as."""
-
     exit_code = 2
 
 
 class NoSandbox(EngineError):
-    """A sandbox was asked for and there is none."""
-
     exit_code = 2
 
 
-class ReleaseError(RunnersError):
-    """A release cannot be used."""
+class ReleaseError(RunnersError): ...
 
 
 class UnknownRelease(ReleaseError):
-    """Nothing of that name is offered or pinned."""
-
     exit_code = 2
 
 
 class NotRunnable(ReleaseError):
-    """The manifest says not to use this release, and why."""
-
     exit_code = 2
 
 
@@ -118,25 +99,18 @@ class DigestMismatch(ReleaseError):
         )
 
 
-class Unverifiable(ReleaseError):
-    """Nothing upstream vouches for the bytes."""
+class Unverifiable(ReleaseError): ...
 
 
 class UnsafeArchive(ReleaseError):
-    """An archive whose members would do harm."""
-
     exit_code = 2
 
 
-class SourceUnavailable(ReleaseError):
-    """The source does not answer, or does not have what was asked for."""
+class SourceUnavailable(ReleaseError): ...
 
 
-class BuildFailed(ReleaseError):
-    """A build from source did not finish."""
+class BuildFailed(ReleaseError): ...
 
 
 class BadSize(ReleaseError):
-    """Not a size."""
-
     exit_code = 2

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, Self
 from runners.bounds import scope
 from runners.engines.account import Account
 from runners.engines.mirrors import copy_tree
-from runners.engines.server_process import ServerProcess
+from runners.engines.server_process import NotReady, ServerProcess
 from runners.errors import EngineError, ServerDied, WrongVersion
 from runners.releases.installed import Installed
 from runners.sandbox import SERVER, sandboxed
@@ -64,6 +64,9 @@ class Engine(ABC):
     #: In the log of a server that refused an option: `option`; and with it `value`, and a `hint` where there is one.
     unknown_option: ClassVar[re.Pattern[str]]
     bad_value: ClassVar[re.Pattern[str]]
+    #: The DB-API module that clients of this server use.
+    dbapi: ClassVar[Any]
+    option_file: ClassVar[str]
 
     def __init__(
         self,
@@ -72,14 +75,13 @@ class Engine(ABC):
         directory: Path,
         account: Account,
         state: Path,
-        wrapper: Sequence[str] = (),
-        sandbox: bool = False,
+        sandbox: bool,
     ) -> None:
         self.installed = installed
         self.options = options
         self.directory = directory.resolve()
         self.account = account
-        self.wrapper = tuple(wrapper)
+        self.wrapper: tuple[str, ...] = ()
         self.data = self.directory / "data"
         self.directory.mkdir(parents=True, exist_ok=True)
         account.own(self.directory)
@@ -105,10 +107,6 @@ class Engine(ABC):
         """How clients connect."""
 
     @abstractmethod
-    def query(self, sql: str) -> Query:
-        """One statement on a connection of its own; the rows, empty for statements without a result."""
-
-    @abstractmethod
     def version(self) -> str:
         """The version the running server reports, as its release is called."""
 
@@ -116,9 +114,14 @@ class Engine(ABC):
     def settle(self) -> None:
         """Bring storage into a state that does not depend on what ran before (the field's "postwrite")."""
 
+    @property
     @abstractmethod
-    def _probe(self) -> None:
-        """Raise NotReady while the server does not answer."""
+    def _socket(self) -> Path:
+        """The socket itself."""
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A connection of `dbapi` that commits each statement."""
 
     @contextmanager
     def purge_paused(self) -> Iterator[None]:
@@ -133,10 +136,9 @@ class Engine(ABC):
 
     # --- what does not --------------------------------------------------------------------------------------
 
-    def start(self, wrapper: Sequence[str] | None = None) -> None:
+    def start(self, wrapper: Sequence[str] = ()) -> None:
         """Start the server; `wrapper` is a command line to put in front of it, such as valgrind's."""
-        if wrapper is not None:
-            self.wrapper = tuple(wrapper)
+        self.wrapper = tuple(wrapper)
         self.server.start([*self.wrapper, *self.server_command(self.under_valgrind)], self._environment())
 
     def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
@@ -171,6 +173,36 @@ class Engine(ABC):
     @property
     def under_valgrind(self) -> bool:
         return any(Path(part).name == "valgrind" for part in self.wrapper)
+
+    def query(self, sql: str) -> Query:
+        """One statement on a connection of its own; the rows, empty for statements without a result."""
+        with self._failing_as_engine(sql), self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall()) if cursor.description else []
+
+    @contextmanager
+    def _failing_as_engine(self, sql: str) -> Iterator[None]:
+        """EngineError, which names the statement, for an error of the client."""
+        try:
+            yield
+        except self.dbapi.Error as error:
+            raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
+
+    def _probe(self) -> None:
+        """Raise NotReady while the server does not answer."""
+        if not self._socket.exists():
+            raise NotReady
+        try:
+            self._connect().close()
+        except self.dbapi.OperationalError as error:
+            raise NotReady from error
+
+    def _write_options(self) -> Path:
+        """The option file, in the server's directory."""
+        file = self.directory / self.option_file
+        with self.account.create(file) as out:
+            out.write(self.options.text.encode())
+        return file
 
     def stop(self, deadline_s: float = STOP_DEADLINE_S) -> tuple[str, ...]:
         """A clean stop; past the deadline the server is killed, which the returned warnings say."""

@@ -13,9 +13,8 @@ from typing import ClassVar
 
 import pymysql
 
-from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine, Query
+from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine
 from runners.engines.mirrors import reachable_directory
-from runners.engines.server_process import NotReady
 from runners.errors import EngineError, ServerDied
 from runners.settings.dbms import release_numbers
 
@@ -51,6 +50,8 @@ _NAMES_HOST = "@current_hostname"
 class MySQLFamily(Engine):
     """A mysqld or mariadbd that listens on a Unix socket only."""
 
+    dbapi: ClassVar = pymysql
+    option_file: ClassVar[str] = "my.cnf"
     unknown_option: ClassVar[re.Pattern[str]] = re.compile(r"unknown (?:variable|option) '(?:--)?(?P<option>[^'=]+)")
     bad_value: ClassVar[re.Pattern[str]] = re.compile(
         r"[Ee]rror while setting value '(?P<value>[^']*)' to '(?P<option>[^']*)'"
@@ -105,9 +106,7 @@ class MySQLFamily(Engine):
     # --- the server -----------------------------------------------------------------------------------------
 
     def server_command(self, under_valgrind: bool) -> list[str]:
-        file = self.directory / "my.cnf"
-        with self.account.create(file) as out:
-            out.write(self.options.text.encode())
+        file = self._write_options()
         self._tmp.mkdir(exist_ok=True)
         self.account.own(self._tmp)
         return self.installed.command(
@@ -181,37 +180,18 @@ class MySQLFamily(Engine):
         """`10.11.19` of `10.11.19-MariaDB-log`."""
         return str(self.query("SELECT VERSION()")[0][0]).split("-")[0]
 
-    def query(self, sql: str) -> Query:
-        try:
-            with self._connect() as connection, connection.cursor() as cursor:
-                cursor.execute(sql)
-                return list(cursor.fetchall()) if cursor.description else []
-        except pymysql.Error as error:
-            raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
-
     @contextmanager
     def purge_paused(self) -> Iterator[None]:
         """An open snapshot holds purge back."""
         begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
         with ExitStack() as stack:
-            try:
-                connection = stack.enter_context(self._connect())
-                connection.query(begin)
-            except pymysql.Error as error:
-                raise EngineError(f"{self.installed.release.name}: {begin}: {error}") from error
+            with self._failing_as_engine(begin):
+                stack.enter_context(self._connect()).query(begin)
             yield
 
     def drain_background_work(self) -> None:
         """A slow shutdown purges to the end, where settling stops at a history that no longer shrinks."""
         self.query("SET GLOBAL innodb_fast_shutdown = 0")
-
-    def _probe(self) -> None:
-        if not self._socket.exists():
-            raise NotReady
-        try:
-            self._connect().close()
-        except pymysql.OperationalError as error:
-            raise NotReady from error
 
     def _connect(self) -> pymysql.Connection:
         slower = 10 if self.under_valgrind else 1

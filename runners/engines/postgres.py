@@ -10,9 +10,7 @@ from typing import ClassVar
 
 import psycopg
 
-from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine, Query
-from runners.engines.server_process import NotReady
-from runners.errors import EngineError
+from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine
 
 #: Names the socket (`.s.PGSQL.5432`); there is no TCP port.
 PORT = 5432
@@ -28,6 +26,8 @@ class Postgres(Engine):
     death_signal: ClassVar[str] = "QUIT"
     #: Fast shutdown: open sessions are ended, a checkpoint is written.
     stop_signal: ClassVar[Signals] = Signals.SIGINT
+    dbapi: ClassVar = psycopg
+    option_file: ClassVar[str] = "postgresql.conf"
     unknown_option: ClassVar[re.Pattern[str]] = re.compile(r'unrecognized configuration parameter "(?P<option>[^"]+)"')
     bad_value: ClassVar[re.Pattern[str]] = re.compile(
         r'invalid value for parameter "(?P<option>[^"]+)": (?P<value>"[^"]*")'
@@ -43,11 +43,8 @@ class Postgres(Engine):
         self.server.run(self.installed.command("initdb", *where, *flags), {}, INITIALISE_DEADLINE_S)
 
     def server_command(self, under_valgrind: bool) -> list[str]:
-        file = self.directory / "postgresql.conf"
-        with self.account.create(file) as out:
-            out.write(self.options.text.encode())
         ours = {
-            "config_file": file,
+            "config_file": self._write_options(),
             "listen_addresses": "",
             "unix_socket_directories": self.server.socket_directory,
             "port": PORT,
@@ -58,14 +55,6 @@ class Postgres(Engine):
     @property
     def connection(self) -> Connection:
         return Connection("pgsql", self.server.socket_directory, PORT, USER, DATABASE)
-
-    def query(self, sql: str) -> Query:
-        try:
-            with self._connect() as connection:
-                cursor = connection.execute(sql.encode())
-                return cursor.fetchall() if cursor.description else []
-        except psycopg.Error as error:
-            raise EngineError(f"{self.installed.release.name}: {sql}: {error}") from error
 
     def version(self) -> str:
         return str(self.query("SHOW server_version")[0][0]).split()[0]
@@ -85,14 +74,6 @@ class Postgres(Engine):
             self.query(f"VACUUM (ANALYZE) {table}")
         self.query("CHECKPOINT")
 
-    def _probe(self) -> None:
-        if not self._socket_file().exists():
-            raise NotReady
-        try:
-            self._connect().close()
-        except psycopg.OperationalError as error:
-            raise NotReady from error
-
     def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         connection = self.connection
         return psycopg.connect(
@@ -109,5 +90,6 @@ class Postgres(Engine):
             sslmode="disable",
         )
 
-    def _socket_file(self) -> Path:
+    @property
+    def _socket(self) -> Path:
         return self.server.socket_directory / f".s.PGSQL.{PORT}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from history.model import Release
@@ -37,18 +36,15 @@ def engine_for(
     options: RenderedOptions,
     directory: Path,
     *,
-    state: Path | None = None,
-    user: str | None = None,
-    valgrind: Sequence[str] | None = None,
+    state: Path,
     sandbox: bool = False,
 ) -> Engine:
     """The engine of the installed release's DBMS.
 
     `directory` becomes the server's own (data, log, option file); it and everything in it belong to the account servers
-    run as. The server is recorded below `state` (default: the directory's parent), where `stop_leftovers(state)` finds
-    it. Where the account cannot get to `directory` or to the release, stand-ins elsewhere are used (see `mirrors`):
-    take the engine's own `directory` afterwards. `valgrind` is a command line to put in front of the server; `sandbox`
-    runs everything of the release inside bubblewrap.
+    run as. The server is recorded below `state`, where `stop_leftovers(state)` finds it. Where the account cannot get
+    to `directory` or to the release, stand-ins elsewhere are used (see `mirrors`): take the engine's own `directory`
+    afterwards. `sandbox` runs everything of the release inside bubblewrap.
 
     EngineError when there is no such engine; NoAccount when there is nobody to run it as.
     """
@@ -56,13 +52,12 @@ def engine_for(
     engine = engine_class(release)
     if (options.dbms, options.version) != (release.dbms, release.version):
         raise EngineError(f"options for {options.dbms} {options.version} do not fit {release.name}")
-    account = server_account(user)
+    account = server_account()
     return engine(
         reachable_release(installed, account),
         options,
         reachable_directory(directory, account),
         account,
-        state or directory.parent,
-        valgrind or (),
+        state,
         sandbox,
     )

@@ -33,13 +33,13 @@ def roles_of(step: Step, name: str, size: InsertSize) -> dict[str, dict[str, Opt
     if step.does == "index":
         return {"index": {"commits": 1, "time": 0}}
     if step.does == "load":
-        return {"insert": {"rows-per-commit": rows, "commits": commits(size.rows, rows), "time": 0}}
-    delete: dict[str, OptionValue] = {"rows-per-commit": rows, "time": 0}
+        return {"insert": {"rows_per_commit": rows, "commits": commits(size.rows, rows), "time": 0}}
+    delete: dict[str, OptionValue] = {"rows_per_commit": rows, "time": 0}
     if step.does == "replace":
         replaced = commits(size.replaced[name], rows)
-        return {"insert": {"rows-per-commit": rows, "commits": replaced, "time": 0}, "delete": delete}
+        return {"insert": {"rows_per_commit": rows, "commits": replaced, "time": 0}, "delete": delete}
     seconds = size.query_s
-    behind = {"rows-per-commit": rows, "rate": step.rate, "commits": commits(step.rate * seconds, rows)}
+    behind = {"rows_per_commit": rows, "rate": step.rate, "commits": commits(step.rate * seconds, rows)}
     return {
         "query": {"query": step.does, "time": seconds, "deleted": step.rate * seconds},
         "insert": {**behind, "time": seconds},
@@ -55,14 +55,9 @@ def commits(rows: int, rows_per_commit: int) -> int:
 def role_commands(client: Connection, test: Test, size: InsertSize, *, clients: int, seed: int) -> dict[str, list[str]]:
     """Command lines by role, the measured one first. `--pair-fds` is added where the sockets are."""
     assert test.step is not None
+    common = reported(percentile=MAXIMUM) | seeded(seed)
     return {
-        role: command(
-            client,
-            role,
-            {"threads": clients, "events": 0, **options, **reported(percentile=MAXIMUM), **seeded(seed)},
-            "run",
-            LUA,
-        )
+        role: command(client, role, {"threads": clients, "events": 0, **options, **common}, "run", LUA)
         for role, options in roles_of(test.step, test.name, size).items()
     }
 

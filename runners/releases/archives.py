@@ -1,7 +1,7 @@
 """Unpack archives that somebody else made, so that nothing lands outside the directory given.
 
 Refused, with nothing kept: absolute names, `..`, links that lead out, devices and pipes, names that change kind
-half-way (a file below a link), and archives that unpack to more than `Limits` allows (bombs).
+half-way (a file below a link), and archives that unpack to more than the limits below allow (bombs).
 
 >>> relative_name("./bin/postgres")
 'bin/postgres'
@@ -20,7 +20,6 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -31,14 +30,11 @@ CHUNK_BYTES = 1 << 20
 FILE_MODE_MASK = 0o755
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one archive may unpack to. A debug build of MySQL, the largest real one, has 4 GiB in 25,000 members."""
-
-    members: int = 200_000
-    total_bytes: int = 12 << 30
-    ratio: int = 400
-    """Unpacked bytes for each packed byte; text tables of zeros reach 50."""
+#: What one archive may unpack to. A debug build of MySQL, the largest real one, has 4 GiB in 25,000 members.
+MEMBERS_LIMIT = 200_000
+BYTES_LIMIT = 12 << 30
+#: Unpacked bytes for each packed byte; text tables of zeros reach 50.
+RATIO_LIMIT = 400
 
 
 def relative_name(name: str, root_links: bool = False) -> str:
@@ -68,14 +64,13 @@ def _link_target(member: str, target: str, root_links: bool) -> str:
     return target
 
 
-class _Target:
+class Target:
     """The directory an archive is unpacked into, with the bookkeeping against bombs."""
 
-    def __init__(self, root: Path, packed_bytes: int, limits: Limits) -> None:
+    def __init__(self, root: Path, packed_bytes: int) -> None:
         root.mkdir(parents=True, exist_ok=True)
         self.root = Path(os.path.realpath(root))
-        self.limits = limits
-        self.allowed_bytes = min(limits.total_bytes, max(packed_bytes, CHUNK_BYTES) * limits.ratio)
+        self.allowed_bytes = min(BYTES_LIMIT, max(packed_bytes, CHUNK_BYTES) * RATIO_LIMIT)
         self.written = self.members = 0
 
     def place(self, name: str, replaces: bool = True) -> Path:
@@ -84,8 +79,8 @@ class _Target:
         What is there is removed when the member `replaces` it, as everything but a directory does.
         """
         self.members += 1
-        if self.members > self.limits.members:
-            raise UnsafeArchive(f"the archive has more than {self.limits.members} members; it was not unpacked")
+        if self.members > MEMBERS_LIMIT:
+            raise UnsafeArchive(f"the archive has more than {MEMBERS_LIMIT} members; it was not unpacked")
         path = self.root / name
         parent = Path(os.path.realpath(path.parent))
         if parent != self.root and self.root not in parent.parents:
@@ -164,9 +159,19 @@ def _below(name: str, subtree: str) -> str | None:
     return "/".join(parts[len(wanted) :])
 
 
-def _unpack_tar(
-    tar: tarfile.TarFile, target: _Target, subtree: str, root_links: bool, only: re.Pattern[str] | None = None
+def unpack_tar(
+    tar: tarfile.TarFile,
+    target: Target,
+    subtree: str = "",
+    *,
+    root_links: bool = False,
+    only: re.Pattern[str] | None = None,
 ) -> None:
+    """Unpack an open tar, which may be read from a pipe; members that do not match `only` are left out.
+
+    Links are checked by their text only, since their targets may come with the next of several archives: call
+    `check_links` when all are unpacked.
+    """
     for member in tar:
         name = _below(relative_name(member.name, root_links), subtree)
         if name is None or (only and not only.fullmatch(name)):
@@ -188,7 +193,7 @@ def _unpack_tar(
             raise UnsafeArchive(f"archive member {name!r} is a device or pipe; it was not unpacked")
 
 
-def _unpack_zip(archive: zipfile.ZipFile, target: _Target, subtree: str) -> None:
+def _unpack_zip(archive: zipfile.ZipFile, target: Target, subtree: str) -> None:
     for info in archive.infolist():
         name = _below(relative_name(info.filename.rstrip("/")), subtree)
         if name is None:
@@ -205,23 +210,14 @@ def _unpack_zip(archive: zipfile.ZipFile, target: _Target, subtree: str) -> None
             raise UnsafeArchive(f"archive member {name!r} is a device or pipe; it was not unpacked")
 
 
-def unpack(
-    archive: Path,
-    root: Path,
-    *,
-    inner: str = "",
-    subtree: str = "",
-    root_links: bool = False,
-    limits: Limits | None = None,
-) -> None:
+def unpack(archive: Path, root: Path, *, inner: str = "", subtree: str = "") -> None:
     """Unpack `archive` (tar with any compression Python reads, zip, jar, deb) into `root`.
 
     `inner` names an archive inside the archive that is unpacked in its place (`postgres-linux-x86_64.txz` in a jar);
     `subtree` is the directory whose contents become `root`'s, with `*` for a directory of any name.
     On UnsafeArchive `root` holds what was written before the bad member was met: the caller throws it away.
     """
-    limits = limits or Limits()
-    target = _Target(root, archive.stat().st_size, limits)
+    target = Target(root, archive.stat().st_size)
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as outer:
@@ -229,32 +225,15 @@ def unpack(
                     _unpack_zip(outer, target, subtree)
                 else:
                     with outer.open(inner) as data, tarfile.open(fileobj=data, mode="r|*") as tar:
-                        _unpack_tar(tar, target, subtree, root_links)
+                        unpack_tar(tar, target, subtree)
         else:
             with archive.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|*") as tar:
-                _unpack_tar(tar, target, subtree, root_links)
+                unpack_tar(tar, target, subtree)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, KeyError, OSError) as error:
         raise UnsafeArchive(f"{archive.name} cannot be unpacked: {error}") from error
     check_links(root)
     if not target.members:
         raise UnsafeArchive(f"{archive.name} has nothing below {subtree or 'its root'!r}; is it the right archive?")
-
-
-def unpack_stream(
-    tar: tarfile.TarFile,
-    root: Path,
-    packed_bytes: int,
-    *,
-    only: re.Pattern[str] | None,
-    root_links: bool,
-    limits: Limits,
-) -> None:
-    """As `unpack`, for a tar that is being read from a pipe; members that do not match `only` are left out.
-
-    Links are checked by their text only, since their targets may come with the next of several archives: call
-    `check_links` when all are unpacked.
-    """
-    _unpack_tar(tar, _Target(root, packed_bytes, limits), "", root_links, only)
 
 
 def seal(root: Path) -> None:

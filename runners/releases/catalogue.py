@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -27,21 +27,15 @@ from history.model import Release
 from history.settings import read_model
 from history.versions import line_of, version_key
 from runners.errors import NotRunnable, ReleaseError, UnknownRelease
+from runners.releases.builds import Builder
 from runners.releases.cache import BOUND_BYTES, Cache
 from runners.releases.installed import Installed
 from runners.releases.installer import Installer
-from runners.releases.local import LocalSource, TreeSource, installed_version
+from runners.releases.local import LocalSource, installed_version
 from runners.releases.manifest import Manifest, Pin, manifest_path
 from runners.releases.pins import LocalPins
 from runners.releases.source_factory import builder_for, open_source
-from runners.releases.sources import (
-    Download,
-    GitSettings,
-    LocalSettings,
-    Offer,
-    Source,
-    SourceSettings,
-)
+from runners.releases.sources import Download, GitSettings, LocalSettings, Offer, Source, SourceSettings
 
 #: Hex digits of a commit or patch in the name of a build.
 MARK_DIGITS = 10
@@ -164,7 +158,7 @@ class Catalogue:
     def _folder(self, dbms: str) -> Path:
         return self._configs / "dbms" / dbms
 
-    def source_of(self, dbms: str, name: str) -> Source:
+    def source_of(self, dbms: str, name: str) -> Source[Any]:
         """The source of this name; UnknownRelease when the manifest has none."""
         return open_source(self._sources(dbms, name)[0], self._folder(dbms), self.cache.root)
 
@@ -257,15 +251,18 @@ class Catalogue:
         """A source tree as it is, uncommitted changes too, with `patch` applied: `17.2+t5dc0a1...`."""
         recipes = (source.recipe for source in self.manifest(dbms).source if isinstance(source, GitSettings))
         builder = builder_for(recipe or next(recipes, ""), self._folder(dbms), self.cache.root, patch, sandbox)
-        return self._build(dbms, TreeSource(folder, builder), Offer("", str(folder)), "tree", patch, sandbox)
+        return self._build(dbms, self._local(dbms, folder, builder), Offer("", str(folder)), "tree", patch, sandbox)
 
     def adopt(self, dbms: str, prefix: Path) -> Installed:
         """A DBMS that is installed below `prefix` already, copied: `17.2+l80b1...`."""
-        opened = LocalSource(LocalSettings(name="local", kind="local", prefix=str(prefix)))
-        return self._build(dbms, opened, Offer("", str(prefix)), "local", None)
+        return self._build(dbms, self._local(dbms, prefix), Offer("", str(prefix)), "local", None)
+
+    def _local(self, dbms: str, folder: Path, builder: Builder | None = None) -> LocalSource:
+        settings = LocalSettings(name="local", kind="local", prefix=str(folder))
+        return LocalSource(settings, self._folder(dbms), self.cache.root, builder)
 
     def _build(
-        self, dbms: str, source: Source, offer: Offer, build: str, patch: Path | None, sandbox: bool = False
+        self, dbms: str, source: Source[Any], offer: Offer, build: str, patch: Path | None, sandbox: bool = False
     ) -> Installed:
         def name(download: Download, tree: Path) -> Release:
             kind, _, digest = download.upstream.partition(":")

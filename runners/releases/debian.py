@@ -16,14 +16,14 @@ import subprocess
 import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, ClassVar, Literal, cast
 
 from filelock import FileLock
 
 from runners.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
-from runners.releases.archives import CHUNK_BYTES, Limits, check_links, unpack_stream
+from runners.releases.archives import CHUNK_BYTES, Target, check_links, unpack_tar
 from runners.releases.clients import run_client
-from runners.releases.sources import DebianSettings, Download, Offer, Part, part_of, read_versions, set_digest
+from runners.releases.sources import DebianSettings, Download, Offer, Part, Source, part_of, read_versions, set_digest
 
 #: What of a library package is unpacked: shared objects and the loader, no programs, documents or settings.
 LIBRARY_FILES = re.compile(r"(usr/)?lib(32|64|x32)?/(.+/)?[^/]*\.so(\.[^/]*)?")
@@ -31,13 +31,16 @@ LIBRARY_FILES = re.compile(r"(usr/)?lib(32|64|x32)?/(.+/)?[^/]*\.so(\.[^/]*)?")
 _TARGET = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 
 
-class DebianSource:
-    """See `runners.releases.sources.Source`."""
+class DebianSource(Source[DebianSettings]):
+    unpacked: ClassVar = {"packages", "without"}
 
-    def __init__(self, settings: DebianSettings, state: Path) -> None:
-        self._settings = settings
-        self._state = state / "_".join(settings.suites)
-        self._main = settings.packages[0]
+    @property
+    def _state(self) -> Path:
+        return self._cache / "apt" / "_".join(self._settings.suites)
+
+    @property
+    def _main(self) -> str:
+        return self._settings.packages[0]
 
     # --- apt with private state ---
 
@@ -81,10 +84,6 @@ class DebianSource:
             self._apt("apt-get update", "--error-on=any")
 
     # --- what there is ---
-
-    @property
-    def unpack_key(self) -> str:
-        return self._settings.model_dump_json(include={"kind", "packages", "without"})
 
     def offers(self) -> list[Offer]:
         self._refresh()
@@ -151,7 +150,7 @@ class DebianSource:
             raise Unverifiable(f"the index of {self._settings.suites[0]} has no SHA256 for {name} {version}")
         return digest[1]
 
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+    def _lay_out(self, parts: Iterable[Part], into: Path) -> None:
         for part in parts:
             own = part.name.split("_")[0] in self._settings.packages
             _unpack_package(part.path, into, None if own else LIBRARY_FILES)
@@ -164,7 +163,7 @@ def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             with tarfile.open(fileobj=cast("IO[bytes]", process.stdout), mode="r|") as tar:
-                unpack_stream(tar, prefix, package.stat().st_size, only=only, root_links=True, limits=Limits())
+                unpack_tar(tar, Target(prefix, package.stat().st_size), root_links=True, only=only)
             while process.stdout and process.stdout.read(CHUNK_BYTES):  # what pads the archive
                 pass
             # A tar that ends between two members looks whole; only its writer knows that it is not.

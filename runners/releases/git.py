@@ -20,26 +20,18 @@ from filelock import FileLock
 
 from runners.errors import SourceUnavailable, UnknownRelease, Unverifiable
 from runners.releases.archives import unpack
-from runners.releases.builds import Builder
 from runners.releases.clients import run_client
-from runners.releases.sources import Download, GitSettings, Offer, Part, part_of, read_versions
+from runners.releases.sources import Download, GitSettings, Offer, Part, Source, part_of, read_versions
 
 #: What may name a commit: no options, no ranges.
 REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}")
 _SHA = re.compile(r"[0-9a-f]{40}")
 
 
-class GitSource:
-    """See `runners.releases.sources.Source`."""
-
-    def __init__(self, settings: GitSettings, mirrors: Path, builder: Builder) -> None:
-        self._settings = settings
-        self._mirrors = mirrors
-        self._builder = builder
-
+class GitSource(Source[GitSettings]):
     @property
-    def unpack_key(self) -> str:
-        return self._builder.unpack_key
+    def _mirrors(self) -> Path:
+        return self._cache / "git"
 
     def offers(self) -> list[Offer]:
         listed = _git("ls-remote", "--tags", "--refs", "--", self._settings.url, what=self._settings.url)
@@ -92,11 +84,9 @@ class GitSource:
             raise Unverifiable(f"submodule {path!r} at {commit} comes from {url!r}; only https:// is fetched")
         return url, entry[2]
 
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        with self._builder.source_tree(into) as source:
-            for part in sorted(parts, key=lambda part: part.name):
-                unpack(part.path, source / part.name.partition("@")[0].replace("%", "/"))
-            self._builder.build(source, into, prefix)
+    def _lay_out(self, parts: Iterable[Part], into: Path) -> None:
+        for part in sorted(parts, key=lambda part: part.name):
+            unpack(part.path, into / part.name.partition("@")[0].replace("%", "/"))
 
 
 def _dotted(tag: str) -> str:

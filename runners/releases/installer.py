@@ -31,21 +31,21 @@ class Installer:
         self._offline = offline
 
     @staticmethod
-    def key(source: Source, sha256: str) -> str:
+    def key(source: Source[Any], sha256: str) -> str:
         """Name of an unpacked tree: what it was made of and how, so that a changed recipe makes another tree."""
         return hashlib.sha256(f"{sha256}\n{source.unpack_key}\n".encode()).hexdigest()[:40]
 
-    def has(self, source: Source, sha256: str) -> bool:
+    def has(self, source: Source[Any], sha256: str) -> bool:
         """Whether the tree is there; does not count as a use."""
         return self._cache.has(self.key(source, sha256))
 
-    def installed(self, source: Source, pin: Pin, dbms: str) -> Installed | None:
+    def installed(self, source: Source[Any], pin: Pin, dbms: str) -> Installed | None:
         """A pinned release that is unpacked already, kept from pruning from now on."""
         entry = self._cache.installed(self.key(source, pin.sha256 or ""))
         return Installed.read(*entry, pin.release(dbms)) if entry else None
 
     def obtain(
-        self, dbms: str, source: Source, offer: Offer, pin: Pin | None, make_pin: Callable[[Download], Pin]
+        self, dbms: str, source: Source[Any], offer: Offer, pin: Pin | None, make_pin: Callable[[Download], Pin]
     ) -> Installed:
         """The release of `pin`, or of `offer`, which `make_pin` then pins. The caller holds a lock on it.
 
@@ -71,7 +71,9 @@ class Installer:
         self._cache.prune()
         return installed
 
-    def build(self, dbms: str, source: Source, offer: Offer, name: Callable[[Download, Path], Release]) -> Installed:
+    def build(
+        self, dbms: str, source: Source[Any], offer: Offer, name: Callable[[Download, Path], Release]
+    ) -> Installed:
         """Something that no pin names: a commit, a source tree, a prefix. `name` tells its release from the result."""
         with self._cache.workspace() as work:
             (work / "download").mkdir()
@@ -88,7 +90,7 @@ class Installer:
         self._cache.prune()
         return installed
 
-    def _unpack(self, source: Source, parts: tuple[Part, ...], key: str, work: Path) -> Path:
+    def _unpack(self, source: Source[Any], parts: tuple[Part, ...], key: str, work: Path) -> Path:
         tree = work / "tree"
         source.unpack(parts, tree, self._cache.prefix_path(key))
         return tree

@@ -8,16 +8,13 @@ from __future__ import annotations
 import re
 import subprocess
 import tarfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from runners.bounds import scope
 from runners.engines.account import server_account
 from runners.errors import SourceUnavailable
-from runners.releases.archives import unpack
-from runners.releases.builds import Builder
 from runners.releases.installed import find_program
-from runners.releases.sources import Download, LocalSettings, Offer, Part, part_of
+from runners.releases.sources import Download, LocalSettings, Offer, Source, part_of
 from runners.sandbox import BUILD, sandboxed
 
 #: Programs that say which version a prefix holds.
@@ -51,15 +48,8 @@ def installed_version(prefix: Path, sandbox: bool = False) -> str:
     return match[0]
 
 
-class LocalSource:
-    """See `runners.releases.sources.Source`."""
-
-    def __init__(self, settings: LocalSettings) -> None:
-        self._settings = settings
-
-    @property
-    def unpack_key(self) -> str:
-        return "local"
+class LocalSource(Source[LocalSettings]):
+    """A prefix; with a builder a source tree as it is, with changes that were never committed."""
 
     def offers(self) -> list[Offer]:
         prefix = Path(self._settings.prefix)
@@ -69,34 +59,6 @@ class LocalSource:
 
     def download(self, offer: Offer, into: Path) -> Download:
         return packed(Path(offer.locator), into)
-
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        for part in parts:
-            unpack(part.path, into)
-
-
-class TreeSource:
-    """A source tree as it is, with changes that were never committed; see `runners.releases.sources.Source`."""
-
-    def __init__(self, folder: Path, builder: Builder) -> None:
-        self._folder = folder
-        self._builder = builder
-
-    @property
-    def unpack_key(self) -> str:
-        return self._builder.unpack_key
-
-    def offers(self) -> list[Offer]:
-        return [Offer("", str(self._folder))]
-
-    def download(self, offer: Offer, into: Path) -> Download:
-        return packed(self._folder, into)
-
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        with self._builder.source_tree(into) as source:
-            for part in parts:
-                unpack(part.path, source)
-            self._builder.build(source, into, prefix)
 
 
 def packed(folder: Path, into: Path) -> Download:

@@ -6,27 +6,23 @@ again here, so that a repository without one is an error and not a warning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
 from filelock import FileLock
 
 from runners.errors import SourceUnavailable, Unverifiable
-from runners.releases.archives import unpack
 from runners.releases.clients import run_client
-from runners.releases.sources import Download, MavenSettings, Offer, Part, check_digest, part_of, read_versions
+from runners.releases.sources import Download, MavenSettings, Offer, Source, check_digest, part_of, read_versions
 
 
-class MavenSource:
-    """See `runners.releases.sources.Source`."""
-
-    def __init__(self, settings: MavenSettings, repository: Path) -> None:
-        self._settings = settings
-        self._repository = repository
+class MavenSource(Source[MavenSettings]):
+    @property
+    def _repository(self) -> Path:
+        return self._cache / "maven"
 
     @property
-    def _folder(self) -> Path:
+    def _artifact_folder(self) -> Path:
         return self._repository.joinpath(*self._settings.group.split("."), self._settings.artifact)
 
     def _get(self, coordinates: str, *options: str) -> None:
@@ -40,14 +36,10 @@ class MavenSource:
         with FileLock(f"{self._repository}.lock"):
             run_client(command, f"{self._settings.artifact} {coordinates}", package="maven")
 
-    @property
-    def unpack_key(self) -> str:
-        return self._settings.model_dump_json(include={"kind", "inner", "subtree"})
-
     def offers(self) -> list[Offer]:
         self._get("LATEST:pom", "--update-snapshots")
         versions: set[str] = set()
-        for metadata in self._folder.glob("maven-metadata-*.xml"):
+        for metadata in self._artifact_folder.glob("maven-metadata-*.xml"):
             try:
                 versions.update(node.text or "" for node in ElementTree.parse(metadata).iter("version"))
             except ElementTree.ParseError as error:
@@ -59,7 +51,7 @@ class MavenSource:
     def download(self, offer: Offer, into: Path) -> Download:
         self._get(offer.locator)
         name = f"{self._settings.artifact}-{offer.locator}.jar"
-        jar = self._folder / offer.locator / name
+        jar = self._artifact_folder / offer.locator / name
         beside = jar.with_name(f"{name}.sha1")
         if not beside.is_file():
             raise Unverifiable(f"{name}: the repository has no checksum for it; it was not used")
@@ -72,7 +64,3 @@ class MavenSource:
             upstream=f"sha1:{published}",
             verified="checksum beside the artifact, by the Maven client and again by Pointdrop",
         )
-
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        for part in parts:
-            unpack(part.path, into, inner=self._settings.inner, subtree=self._settings.subtree)

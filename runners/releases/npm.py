@@ -10,22 +10,15 @@ import base64
 import importlib.util
 import json
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from runners.errors import SourceUnavailable, Unverifiable
-from runners.releases.archives import unpack
 from runners.releases.clients import run_client
-from runners.releases.sources import Download, NpmSettings, Offer, Part, check_digest, part_of, read_versions
+from runners.releases.sources import Download, NpmSettings, Offer, Source, check_digest, part_of, read_versions
 
 
-class NpmSource:
-    """See `runners.releases.sources.Source`."""
-
-    def __init__(self, settings: NpmSettings) -> None:
-        self._settings = settings
-
+class NpmSource(Source[NpmSettings]):
     def _npm(self, *arguments: str, cwd: Path | None = None) -> Any:
         output = run_client(
             [*_client(), *arguments, "--json", "--loglevel=error", "--ignore-scripts"], self._settings.package,
@@ -35,10 +28,6 @@ class NpmSource:
             return json.loads(output)
         except ValueError as error:
             raise SourceUnavailable(f"{self._settings.package}: npm printed no JSON: {output[:200]!r}") from error
-
-    @property
-    def unpack_key(self) -> str:
-        return self._settings.model_dump_json(include={"kind", "subtree"})
 
     def offers(self) -> list[Offer]:
         versions = self._npm("view", self._settings.package, "versions")
@@ -60,10 +49,6 @@ class NpmSource:
             upstream=f"sha512:{published}",
             verified="sha512 of the registry's metadata, by the npm client and again by Pointdrop",
         )
-
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        for part in parts:
-            unpack(part.path, into, subtree=self._settings.subtree)
 
 
 def _client() -> list[str | Path]:

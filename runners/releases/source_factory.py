@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from history.settings import read_model
 from runners.releases.builds import Builder, BuildRecipe
@@ -11,41 +13,29 @@ from runners.releases.git import GitSource
 from runners.releases.local import LocalSource
 from runners.releases.maven import MavenSource
 from runners.releases.npm import NpmSource
-from runners.releases.sources import (
-    DebianSettings,
-    GitSettings,
-    LocalSettings,
-    MavenSettings,
-    NpmSettings,
-    Source,
-    SourceSettings,
-    TarballSettings,
-)
+from runners.releases.sources import GitSettings, Source, SourceSettings, TarballSettings
 from runners.releases.tarball import TarballSource
-from runners.releases.web import Web
+
+SOURCES: Mapping[str, type[Source[Any]]] = {
+    "maven": MavenSource,
+    "debian": DebianSource,
+    "npm": NpmSource,
+    "tarball": TarballSource,
+    "git": GitSource,
+    "local": LocalSource,
+}
 
 
 def open_source(
     settings: SourceSettings, folder: Path, cache: Path, patch: Path | None = None, sandbox: bool = False
-) -> Source:
+) -> Source[Any]:
     """The source that `settings` describe; recipes and keys are below `folder`, private state below `cache`.
 
     `patch` and `sandbox` are for the sources that build.
     """
-    match settings:
-        case MavenSettings():
-            return MavenSource(settings, cache / "maven")
-        case DebianSettings():
-            return DebianSource(settings, cache / "apt")
-        case NpmSettings():
-            return NpmSource(settings)
-        case TarballSettings():
-            builder = builder_for(settings.recipe, folder, cache, patch, sandbox) if settings.recipe else None
-            return TarballSource(settings, folder, Web(cache / "partial"), builder)
-        case GitSettings():
-            return GitSource(settings, cache / "git", builder_for(settings.recipe, folder, cache, patch, sandbox))
-        case LocalSettings():
-            return LocalSource(settings)
+    recipe = settings.recipe if isinstance(settings, TarballSettings | GitSettings) else ""
+    builder = builder_for(recipe, folder, cache, patch, sandbox) if recipe else None
+    return SOURCES[settings.kind](settings, folder, cache, builder)
 
 
 def builder_for(recipe: str, folder: Path, cache: Path, patch: Path | None, sandbox: bool) -> Builder:

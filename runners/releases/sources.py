@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Protocol
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
 from history.settings import Setting
 from runners.errors import DigestMismatch
+from runners.releases.archives import unpack
+from runners.releases.builds import Builder
 from runners.releases.installed import file_digest
 
 
@@ -82,26 +85,6 @@ def check_digest(path: Path, algorithm: str, published: str, where: str) -> None
         raise DigestMismatch(f"{path.name} ({algorithm} {where})", published, digest)
 
 
-class Source(Protocol):
-    """One place releases come from."""
-
-    def offers(self) -> list[Offer]:
-        """Everything it has, in any order. Raises SourceUnavailable."""
-
-    def download(self, offer: Offer, into: Path) -> Download:
-        """Bring one release into the empty directory `into`. Raises SourceUnavailable, Unverifiable, DigestMismatch."""
-
-    @property
-    def unpack_key(self) -> str:
-        """Everything besides the downloaded bytes that the unpacked tree depends on: another key is another tree."""
-
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        """Lay the parts (libraries too) out below `into`, as they will stand at `prefix`.
-
-        Raises UnsafeArchive, BuildFailed.
-        """
-
-
 # --- settings --------------------------------------------------------------------------------------------------
 
 
@@ -117,10 +100,58 @@ Pattern = Annotated[str, AfterValidator(_compiles)]
 class _Settings(Setting):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     """What pins call it; the `build` of the releases it brings."""
+    kind: str
     keeps_builds: ClassVar[bool] = True
     """Whether what was offered once stays."""
     discover: bool = True
     """False: only asked when it is named, since it needs a network that not every machine has."""
+
+
+S = TypeVar("S", bound=_Settings)
+
+
+class Source(ABC, Generic[S]):
+    """One place releases come from. Keys are below `folder`, its state below `cache`; `builder` is for source code."""
+
+    #: Settings that say what of an archive is unpacked.
+    unpacked: ClassVar = {"inner", "subtree"}
+
+    def __init__(self, settings: S, folder: Path, cache: Path, builder: Builder | None = None) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._cache = cache
+        self._builder = builder
+
+    @abstractmethod
+    def offers(self) -> list[Offer]:
+        """Everything it has, in any order. Raises SourceUnavailable."""
+
+    @abstractmethod
+    def download(self, offer: Offer, into: Path) -> Download:
+        """Bring one release into the empty directory `into`. Raises SourceUnavailable, Unverifiable, DigestMismatch."""
+
+    @property
+    def unpack_key(self) -> str:
+        """Everything besides the downloaded bytes that the unpacked tree depends on: another key is another tree."""
+        shaped = self.unpacked & type(self._settings).model_fields.keys()
+        shape = self._settings.model_dump_json(include={"kind", *shaped}) if shaped else ""
+        return shape + (self._builder.unpack_key if self._builder else "") or self._settings.kind
+
+    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
+        """Lay the parts (libraries too) out below `into`, as they will stand at `prefix`; source code is built first.
+
+        Raises UnsafeArchive, BuildFailed.
+        """
+        if self._builder is None:
+            self._lay_out(parts, into)
+        else:
+            with self._builder.source_tree(into) as source:
+                self._lay_out(parts, source)
+                self._builder.build(source, into, prefix)
+
+    def _lay_out(self, parts: Iterable[Part], into: Path) -> None:
+        for part in parts:
+            unpack(part.path, into, **self._settings.model_dump(include=self.unpacked))
 
 
 class MavenSettings(_Settings):
@@ -195,7 +226,7 @@ class GitSettings(_Settings):
     url: Annotated[str, Field(pattern=r"^[a-z/.~]")]
     versions: tuple[Pattern, ...]
     """How a tag reads, with underscores taken for dots."""
-    recipe: str
+    recipe: Annotated[str, Field(min_length=1)]
     submodules: tuple[str, ...] = ()
 
 

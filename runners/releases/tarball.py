@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 from history.versions import version_key
 from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
-from runners.releases.archives import unpack
-from runners.releases.builds import Builder
 from runners.releases.signatures import verify_signature
-from runners.releases.sources import Download, Offer, Part, TarballSettings, check_digest, part_of
+from runners.releases.sources import Download, Offer, Source, TarballSettings, check_digest, part_of
 from runners.releases.vendors import FILES, OFFERS, VendorFile
 from runners.releases.web import Web
 
@@ -26,19 +24,10 @@ ALGORITHMS = ("sha512", "sha256", "sha1", "md5")
 WEAK = ("md5",)
 
 
-class TarballSource:
-    """See `runners.releases.sources.Source`. With a recipe the archive is source code, and is built."""
-
-    def __init__(self, settings: TarballSettings, folder: Path, web: Web, builder: Builder | None) -> None:
-        self._settings = settings
-        self._folder = folder
-        self._web = web
-        self._builder = builder
-
-    @property
-    def unpack_key(self) -> str:
-        builder_key = self._builder.unpack_key if self._builder else ""
-        return self._settings.model_dump_json(include={"kind", "subtree"}) + builder_key
+class TarballSource(Source[TarballSettings]):
+    @cached_property
+    def _web(self) -> Web:
+        return Web(self._cache / "partial")
 
     def offers(self) -> list[Offer]:
         return OFFERS[self._settings.vendor](self._settings.address.rstrip("/"), self._web.text)
@@ -87,15 +76,6 @@ class TarballSource:
         if fingerprint not in allowed:
             raise Unverifiable(f"{file.name} is signed by {fingerprint}, which the manifest does not name")
         return f"good: {fingerprint}"
-
-    def unpack(self, parts: Iterable[Part], into: Path, prefix: Path) -> None:
-        for part in parts:
-            if self._builder is None:
-                unpack(part.path, into, subtree=self._settings.subtree)
-            else:
-                with self._builder.source_tree(into) as source:
-                    unpack(part.path, source, subtree=self._settings.subtree)
-                    self._builder.build(source, into, prefix)
 
 
 def _begins(path: Path) -> str:

@@ -52,24 +52,17 @@ def _worth_another_try(error: BaseException) -> bool:
 class Web:
     """One client for one source; half-finished downloads are kept below `partial`."""
 
-    def __init__(
-        self,
-        partial: Path,
-        *,
-        read_seconds: float = READ_SECONDS,
-        first_wait_seconds: float = FIRST_WAIT_SECONDS,
-        attempts: int = ATTEMPTS,
-    ) -> None:
+    def __init__(self, partial: Path) -> None:
         self._partial = partial
         self._client = httpx.Client(
             follow_redirects=True,
-            timeout=httpx.Timeout(read_seconds, connect=CONNECT_SECONDS),
+            timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
             headers={"User-Agent": "pointdrop"},
             event_hooks={"response": [_no_downgrade]},
         )
         self._retrying = Retrying(
-            stop=stop_after_attempt(attempts),
-            wait=wait_exponential(first_wait_seconds, max=LONGEST_WAIT_SECONDS),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_exponential(FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
             retry=retry_if_exception(_worth_another_try),
             before_sleep=before_sleep_log(_log, logging.INFO),
             reraise=True,

@@ -53,7 +53,6 @@ def measure_block(
                         raise Interrupted
                     result = lane.measure(engine, test, workload_seed(plan, test, block.number))
                     if test.reported:
-                        result.plans = lane.explain(engine, test)
                         results[test.name] = result
                     on_test(test, result)
             if part[-1].phase in SETTLED_PHASES:
@@ -74,7 +73,7 @@ def measure_block(
 
 def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> LaneRunner:
     if plan.lane == "time":
-        engine.start(wrapper=())
+        engine.start()
         engine.wait_ready()
         if plan.size:
             return StepLane(plan.size, plan.server.threads, metrics)

@@ -19,7 +19,6 @@ class DataPrepared:
     """A release's data is loaded, or was there from before."""
 
     release: str
-    config: str
     seconds: float
     reused: bool
 
@@ -27,20 +26,12 @@ class DataPrepared:
 @dataclass(frozen=True)
 class BlockStarted:
     block: PlannedBlock
-    position: int
-    """From 1, of `total`; repeats count on."""
-    total: int
 
 
 @dataclass(frozen=True)
 class TestDone:
     block: PlannedBlock
     test: str
-    position: int
-    total: int
-    metric: str
-    """The first of the test's metrics; empty for a step that only warms caches."""
-    value: float
 
     __test__ = False  # pytest would take the class for one of its own
 

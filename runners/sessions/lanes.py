@@ -21,7 +21,7 @@ from runners.sessions.prepared_data import explain
 from runners.settings import Profile, Scale, Test
 from runners.sysbench.commands import count_command, run_command
 from runners.sysbench.driver import run_sysbench
-from runners.sysbench.output import Second, SysbenchReport, parse_report
+from runners.sysbench.output import SysbenchReport, parse_report, parse_second
 
 GB = 1e9
 MS = 1e3
@@ -52,10 +52,6 @@ class LaneRunner(Protocol):
     """How a test is measured on a started engine."""
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult: ...
-
-    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
-        """The plans of the test's statements."""
-        ...
 
 
 def measurements(test: Test, values: dict[str, float], metrics: MetricRegistry, operations: int) -> list[Measurement]:
@@ -114,8 +110,9 @@ class TimeLane:
         meter_samples: list[MeterSample] = []
         perf, rates = PerfStat(supported_events()), dict[str, float]()
 
-        def on_second(second: Second) -> None:
-            if warmup <= second.at_s < warmup + seconds:
+        def on_line(line: str) -> None:
+            second = parse_second(line)
+            if second and warmup <= second.at_s < warmup + seconds:
                 if not meter_samples:
                     perf.start(meter.pids())
                 meter_samples.append(meter.read())
@@ -130,7 +127,7 @@ class TimeLane:
                 engine.account.command(command),
                 deadline_s=warmup + seconds + GRACE_S,
                 on_start=meter.watch_client,
-                on_second=on_second,
+                on_line=on_line,
                 wake_at_s=warmup + seconds - LAST_READING_BEFORE_END_S,
                 on_wake=on_wake,
             )
@@ -140,10 +137,6 @@ class TimeLane:
         if not report.queries:
             raise WorkloadFailed(f"{test.name} executed no statement in {seconds} s")
         return self._result(engine, test, report, meter_samples, rates)
-
-    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
-        """On the data as the test left it."""
-        return explain(engine, test, self.scale)
 
     def _result(
         self,
@@ -157,6 +150,7 @@ class TimeLane:
         rate = rate_of(test, report, self.scale)
         values = {QPS: rate}
         result = TestResult(seconds=float(test_seconds(test, self.profile)))
+        result.plans = explain(engine, test, self.scale) if test.reported else ()
         if len(meter_samples) >= 2:
             values |= per_operation(meter_samples[0], meter_samples[-1], rate)
             result.noise = foreign_noise(meter_samples[0], meter_samples[-1])
@@ -196,11 +190,7 @@ class CountedLane:
     metrics: MetricRegistry
     callgrind: Callgrind
     plans: dict[str, tuple[StatementPlan, ...]]
-    """On the data as loaded: explaining under callgrind is slow."""
-
-    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
-        """As found after the load."""
-        return self.plans.get(test.name, ())
+    """By test, on the data as loaded: explaining under callgrind is slow."""
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
@@ -232,5 +222,6 @@ class CountedLane:
                 FunctionCost(function=function, object=obj, insn_per_op=cost / operations)
                 for function, obj, cost in profile.top(TOP_FUNCTIONS)
             ),
+            plans=self.plans.get(test.name, ()),
             seconds=seconds,
         )

@@ -116,7 +116,7 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
         check_space(folder, needed)
         _remove(target)
         engine.initialise()
-        engine.start(wrapper=())
+        engine.start()
         engine.wait_ready()
         plans = _load(engine, recipe, recipe.scale, tests) if recipe.scale else {}
         if warnings := engine.stop():

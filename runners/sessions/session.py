@@ -8,6 +8,7 @@ The time lane has one block at a time; the instructions lane, which other load d
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -17,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
@@ -74,15 +76,15 @@ class _SessionContext:
     catalogue: Fetches
     options: dict[str, RenderedOptions]
     """By run id."""
+    outcome: Outcome
     metrics: MetricRegistry
     state: Path
     on_event: Callable[[Event], None]
     sandbox: bool = False
     stop: Flag = field(default_factory=Flag)
     lock: Lock = field(default_factory=Lock)
-    slots: deque[int] = field(default_factory=deque)
     engines: dict[int, Engine] = field(default_factory=dict)
-    measured_s: float = 0.0
+    """By slot, the number of a directory of their own."""
     harness_s: float = 0.0
 
     def tell(self, event: Event) -> None:
@@ -94,18 +96,17 @@ class _SessionContext:
         """An engine in a directory no other worker uses, stopped whatever happens."""
         installed = self.catalogue.fetch(run.release.dbms, run.release.version)
         with self.lock:
-            slot = self.slots.popleft()
-        try:
+            slot = next(number for number in count() if number not in self.engines)
             directory = self.state / "servers" / f"slot-{slot}"
             directory.parent.mkdir(parents=True, exist_ok=True)
             engine = engine_for(installed, self.options[run.id], directory, state=self.state, sandbox=self.sandbox)
+            self.engines[slot] = engine
+        try:
             with engine:
-                self.engines[slot] = engine
                 yield engine
         finally:
             with self.lock:
-                self.engines.pop(slot, None)
-                self.slots.append(slot)
+                del self.engines[slot]
 
 
 def run_session(
@@ -118,17 +119,15 @@ def run_session(
     finished: Collection[str] = (),
     session: Session | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
-    deadline: datetime | None = None,
     budget_s: float | None = None,
-    workers: int | None = None,
     host_lock: Path = HOST_LOCK,
     sandbox: bool = False,
 ) -> Outcome:
     """Measure every block of `plan` that is not in `finished`; `sink` gets each one as it ends, in this thread.
 
-    `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end before
-    `deadline` or within `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the
-    blocks under way and is passed on. With `sandbox` every program of the releases runs inside bubblewrap.
+    `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end within
+    `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the blocks under way and
+    is passed on. With `sandbox` every program of the releases runs inside bubblewrap.
 
     Raises HostBusy when another session measures on this host, HostChanged when the machine is no longer what it was
     when a resumed session began, BadSettings when a config is wrong.
@@ -143,10 +142,8 @@ def run_session(
             options[run.id] = render(settings, run.config, run.release.version, _sizing(plan), overlays)
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
-    at_once = max(1, workers or os.cpu_count() or 1) if plan.lane == "instructions" else 1
-    context = _SessionContext(
-        plan, catalogue, options, load_metrics(configs), state, on_event, sandbox, slots=deque(range(at_once))
-    )
+    outcome.workers = (os.cpu_count() or 1) if plan.lane == "instructions" else 1
+    context = _SessionContext(plan, catalogue, options, outcome, load_metrics(configs), state, on_event, sandbox)
     with _only_session(host_lock):
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
@@ -155,22 +152,18 @@ def run_session(
         if session is not None and session.fingerprint != current.fingerprint:
             raise HostChanged(_change(session, current))
         session = session or current
-        ends = [started + budget_s] if budget_s is not None else []
-        if deadline is not None:
-            ends.append(started + (deadline - datetime.now(UTC)).total_seconds())
+        end = math.inf if budget_s is None else started + budget_s
         queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
         outcome.already_done = sum(block.id in finished for block in plan.blocks)
-        context.tell(SessionStarted(plan, estimate(plan, finished, at_once), outcome.already_done))
+        context.tell(SessionStarted(plan, estimate(plan, finished, outcome.workers), outcome.already_done))
         for run_id, reason in outcome.skipped.items():
             context.tell(RunSkipped(run_id, reason))
         try:
-            _work(context, queue, sink, session, outcome, at_once, min(ends, default=None), set(finished))
+            _work(context, queue, sink, session, end, set(finished))
         finally:
             prune(state / "prepared")
-    outcome.workers = at_once
     outcome.wall_s = time.monotonic() - started
-    outcome.measured_s = context.measured_s
-    outcome.harness_cpu = context.harness_s / context.measured_s if context.measured_s and plan.lane == "time" else None
+    outcome.harness_cpu = context.harness_s / outcome.measured_s if outcome.measured_s and plan.lane == "time" else None
     context.tell(SessionDone(outcome))
     return outcome
 
@@ -219,20 +212,17 @@ def _work(
     queue: deque[PlannedBlock],
     sink: Sink,
     session: Session,
-    outcome: Outcome,
-    at_once: int,
-    end: float | None,
+    end: float,
     taken: set[str],
 ) -> None:
     """Keep the workers busy until the queue is empty or time is up."""
-    plan, under_way = context.plan, dict[Future[Block], PlannedBlock]()
+    plan, outcome, under_way = context.plan, context.outcome, dict[Future[Block], PlannedBlock]()
     planned = max(block.number for block in plan.blocks)
-    position, total = 0, len(queue)
-    with ThreadPoolExecutor(at_once, thread_name_prefix="block") as pool:
+    with ThreadPoolExecutor(outcome.workers, thread_name_prefix="block") as pool:
         try:
             while queue or under_way:
-                while queue and len(under_way) < at_once and not outcome.stopped:
-                    if end is not None and time.monotonic() + block_seconds(plan) > end:
+                while queue and len(under_way) < outcome.workers and not outcome.stopped:
+                    if time.monotonic() + block_seconds(plan) > end:
                         outcome.stopped = (
                             f"time is up with {len(queue) + len(under_way)} blocks left; run it again to go on"
                         )
@@ -240,14 +230,13 @@ def _work(
                     block = queue.popleft()
                     if block.run.id in outcome.skipped:
                         continue
-                    position += 1
-                    context.tell(BlockStarted(block, position, total))
+                    context.tell(BlockStarted(block))
                     under_way[pool.submit(_measure, context, block)] = block
                 if not under_way:
                     break
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     block = under_way.pop(future)
-                    row = _finished(context, future, block, outcome)
+                    row = _finished(context, future, block)
                     if row is None:
                         continue
                     sink(session, _run_row(context, session, block.run), row)
@@ -258,7 +247,6 @@ def _work(
                         if again:
                             taken.add(again.id)
                             queue.append(again)
-                            total += 1
         except BaseException:
             context.stop.set()
             for engine in list(context.engines.values()):
@@ -267,15 +255,15 @@ def _work(
             raise
 
 
-def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock, outcome: Outcome) -> Block | None:
+def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock) -> Block | None:
     """The block's row; None when its release cannot run at all, or the disk is full."""
     try:
         return future.result()
     except (BadSettings, ReleaseError) as error:
-        outcome.skipped[block.run.id] = str(error)
+        context.outcome.skipped[block.run.id] = str(error)
         context.tell(RunSkipped(block.run.id, str(error)))
     except OutOfSpace as error:
-        outcome.stopped = str(error)
+        context.outcome.stopped = str(error)
     return None
 
 
@@ -308,17 +296,12 @@ def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
     """One block, in a worker's thread, which lives as long as its servers."""
     plan, began = context.plan, time.monotonic()
     at = datetime.now(UTC)
-    seen = 0
 
     def on_test(test: Test, result: TestResult) -> None:
-        nonlocal seen
-        seen += 1
         with context.lock:
-            context.measured_s += result.seconds
+            context.outcome.measured_s += result.seconds
             context.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
-        first = result.measurements[0] if test.reported else None
-        shown = (first.metric, first.value) if first else ("", 0.0)
-        context.tell(TestDone(block, test.name, seen, len(plan.tests), *shown))
+        context.tell(TestDone(block, test.name))
 
     with context.engine(block.run) as engine:
         try:
@@ -329,8 +312,7 @@ def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
                 raise Interrupted from error
             row = as_block(block, at, "failed", f"preparing the data: {error}", {})
         else:
-            release = block.run.release.name
-            context.tell(DataPrepared(release, block.run.config, prepared.seconds, prepared.reused))
+            context.tell(DataPrepared(block.run.release.name, prepared.seconds, prepared.reused))
             row = measure_block(plan, block, engine, prepared, context.metrics, stop=context.stop, on_test=on_test)
     context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
     return row

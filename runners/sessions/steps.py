@@ -54,6 +54,7 @@ class StepLane:
         values |= database_size(engine)
         result = TestResult(
             measurements=measurements(test, values, self.metrics, rates.operations),
+            plans=self._explain(engine, test),
             samples=samples(test.step.rows_per_commit, reports),
             noise=foreign_noise(first, last),
             seconds=windows[main].seconds,
@@ -67,7 +68,7 @@ class StepLane:
         ]
         return result
 
-    def explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
+    def _explain(self, engine: Engine, test: Test) -> tuple[StatementPlan, ...]:
         """The plans of the step's statements on the data as it now is."""
         command = explain_command(engine.connection, test)
         if command is None:

@@ -35,42 +35,27 @@ def environment(base: Mapping[str, str], argv: Sequence[str]) -> dict[str, str]:
 def prepare_command(client: Connection, scale: Scale, *, seed: int) -> list[str]:
     """Create and fill the tables, one thread a table up to the scale's threads."""
     threads = min(scale.tables, max(1, scale.threads))
-    options: dict[str, OptionValue] = {
-        **_tables(scale),
-        "threads": threads,
-        "data-seed": seed % _DATA_SEEDS + 1,
-    }
+    options = {**_tables(scale), "threads": threads, "data_seed": seed % _DATA_SEEDS + 1}
     return command(client, _PREPARE_SCRIPT, options, "prepare")
 
 
 def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) -> list[str]:
     """Run indexed updates on one connection: a fixed number, so that every release ages alike."""
-    options: dict[str, OptionValue] = {
-        **_tables(scale),
-        "threads": 1,
-        "time": 0,
-        "events": updates,
-        **seeded(seed),
-    }
+    options = {**_tables(scale), "threads": 1, "time": 0, "events": updates, **seeded(seed)}
     return command(client, _AGE_SCRIPT, options, "run")
 
 
 def explain_command(client: Connection, test: Test, scale: Scale) -> list[str]:
     """Print the plan of every statement of the test."""
-    return command(client, test.script, _test_options(test, scale), "explain")
+    return command(client, test.script, {**_tables(scale), **test.options}, "explain")
 
 
 def run_command(client: Connection, test: Test, scale: Scale, *, seconds: int, warmup_s: int, seed: int) -> list[str]:
     """Run a test for `warmup_s` + `seconds`; the counters are reset in between, and reported once a second."""
-    options: dict[str, OptionValue] = {
-        **_test_options(test, scale),
-        "threads": scale.threads,
-        "time": warmup_s + seconds,
-        **reported(percentile=99),
-        **seeded(seed),
-    }
-    if warmup_s:
-        options["report-checkpoints"] = warmup_s
+    options = {
+        **_tables(scale), **test.options, "threads": scale.threads, "time": warmup_s + seconds,
+        **reported(percentile=99), **seeded(seed), "report_checkpoints": warmup_s or "",
+    }  # fmt: skip
     return command(client, test.script, options, "run")
 
 
@@ -79,35 +64,24 @@ def count_command(
 ) -> list[str]:
     """Run `warmup` + `events` events on one connection, the instructions of the latter counted in process `pid`
     (-1: in the connection's own; 0: not at all)."""
-    options: dict[str, OptionValue] = {
-        **_test_options(test, scale),
-        "threads": 1,
-        "time": 0,
-        "events": warmup + events,
-        "count-pid": pid,
-        "count-warmup": warmup,
-        "count-events": events,
-        "count-vgdb": vgdb,
-        **seeded(seed),
-    }
+    options = {
+        **_tables(scale), **test.options, "threads": 1, "time": 0, "events": warmup + events, "count_pid": pid,
+        "count_warmup": warmup, "count_events": events, "count_vgdb": vgdb, **seeded(seed),
+    }  # fmt: skip
     return command(client, test.script, options, "run")
 
 
 def _tables(scale: Scale) -> dict[str, OptionValue]:
-    return {"tables": scale.tables, "table-size": scale.rows}
-
-
-def _test_options(test: Test, scale: Scale) -> dict[str, OptionValue]:
-    return _tables(scale) | {name.replace("_", "-"): value for name, value in test.options.items()}
+    return {"tables": scale.tables, "table_size": scale.rows}
 
 
 def reported(percentile: int) -> dict[str, OptionValue]:
     """A line a second with this percentile of the response times, and their histogram at the end."""
-    return {"report-interval": 1, "histogram": "on", "percentile": percentile}
+    return {"report_interval": 1, "histogram": "on", "percentile": percentile}
 
 
 def seeded(seed: int) -> dict[str, OptionValue]:
-    return {"rand-type": "uniform", "rand-seed": seed % _SEED_LIMIT or 1}
+    return {"rand_type": "uniform", "rand_seed": seed % _SEED_LIMIT or 1}
 
 
 def command(
@@ -117,7 +91,7 @@ def command(
     return [
         "sysbench",
         *_connection(client),
-        *(f"--{name}={_text(value)}" for name, value in options.items() if value != ""),
+        *(f"--{name.replace('_', '-')}={_text(value)}" for name, value in options.items() if value != ""),
         str(scripts_dir(scripts) / f"{script}.lua"),
         verb,
     ]

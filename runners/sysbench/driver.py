@@ -11,7 +11,7 @@ from typing import IO
 
 from runners.errors import WorkloadFailed
 from runners.sysbench.commands import environment
-from runners.sysbench.output import Second, failure, parse_second
+from runners.sysbench.output import failure
 
 READ_BYTES = 65_536
 
@@ -21,7 +21,6 @@ def run_sysbench(
     *,
     deadline_s: float,
     on_start: Callable[[int], None] | None = None,
-    on_second: Callable[[Second], None] | None = None,
     on_line: Callable[[str], None] | None = None,
     wake_at_s: float | None = None,
     on_wake: Callable[[], None] | None = None,
@@ -29,9 +28,9 @@ def run_sysbench(
 ) -> str:
     """Run `argv` to its end and return all it printed.
 
-    `on_start` gets its process id. `on_second` is called as each per-second line arrives, so that meters keep
-    sysbench's own clock, `on_line` with every line; `on_wake` once, `wake_at_s` seconds after its threads started. The
-    files `pass_fds` stay open in it. WorkloadFailed when it fails or is not done by the deadline.
+    `on_start` gets its process id. `on_line` is called with every line as it arrives, so that meters keep sysbench's
+    own clock; `on_wake` once, `wake_at_s` seconds after its threads started. The files `pass_fds` stay open in it.
+    WorkloadFailed when it fails or is not done by the deadline.
     """
     process = subprocess.Popen(
         list(argv),
@@ -45,7 +44,7 @@ def run_sysbench(
         if on_start:
             on_start(process.pid)
         assert process.stdout is not None
-        output = _follow(process.stdout, time.monotonic() + deadline_s, on_second, on_line, wake_at_s, on_wake)
+        output = _follow(process.stdout, time.monotonic() + deadline_s, on_line, wake_at_s, on_wake)
         if output is None:
             raise WorkloadFailed(f"{_brief(argv)} is not done after {deadline_s:.0f} s")
         process.wait()
@@ -63,7 +62,6 @@ def run_sysbench(
 def _follow(
     pipe: IO[bytes],
     deadline: float,
-    on_second: Callable[[Second], None] | None,
     on_line: Callable[[str], None] | None,
     wake_at_s: float | None,
     on_wake: Callable[[], None] | None,
@@ -95,9 +93,6 @@ def _follow(
                     on_line(decoded)
                 if decoded.startswith("Threads started!") and wake_at_s is not None:
                     wake = time.monotonic() + wake_at_s
-                second = parse_second(decoded) if on_second else None
-                if second and on_second:
-                    on_second(second)
 
 
 def _brief(argv: Sequence[str]) -> str:

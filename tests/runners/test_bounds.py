@@ -150,7 +150,7 @@ def test_a_watch_of_the_disk_goes_on_when_something_goes_wrong(tmp_path: Path, m
         assert tried.acquire(timeout=60) and tried.acquire(timeout=60)
     finally:
         watch.stop()
-    assert watch.message == f"{bounds.disk_full_message(tmp_path, 1 << 60)}; it hangs"
+    assert watch.message == f"less than {1 << 30} GiB are free on the disk of {tmp_path}; it hangs"
 
 
 def test_what_keeps_a_watch_from_looking_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

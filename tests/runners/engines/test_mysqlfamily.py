@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,9 +30,9 @@ MYSQL_CONFIGS = [f"bl{bl}_sync{sync}_dw{dw}" for bl in (0, 1) for sync in (0, 1)
 SHOWN = {"ON": "1", "OFF": "0"}
 
 
-def started(engine: Engine) -> Engine:
+def started(engine: Engine, wrapper: Sequence[str] = ()) -> Engine:
     engine.initialise()
-    engine.start()
+    engine.start(wrapper)
     engine.wait_ready()
     return engine
 
@@ -211,7 +211,7 @@ def test_the_lane_that_counts_starts_under_valgrind(
 ) -> None:
     installed = release("mariadb", "11.8", "debian-trixie")
     valgrind = ["valgrind", "--tool=none", "--vgdb=no"]
-    engine = make(installed, rendered(installed, "default", "instructions"), valgrind=valgrind)
-    started(engine)
+    engine = make(installed, rendered(installed, "default", "instructions"))
+    started(engine, wrapper=valgrind)
     assert shown(engine, "innodb_use_native_aio") == "0"
     assert engine.stop() == ()

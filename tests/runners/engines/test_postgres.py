@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -32,9 +32,9 @@ def postgres(release: Callable[..., Installed]) -> Installed:
     return release("postgres", LINE)
 
 
-def started(engine: Engine) -> Engine:
+def started(engine: Engine, wrapper: Sequence[str] = ()) -> Engine:
     engine.initialise()
-    engine.start()
+    engine.start(wrapper)
     engine.wait_ready()
     return engine
 
@@ -227,8 +227,8 @@ def test_it_answers_under_valgrind_in_the_lane_that_counts(
     make: Callable[..., Engine], postgres: Installed, rendered: Callable[..., RenderedOptions]
 ) -> None:
     valgrind = ["valgrind", "--tool=none", "--trace-children=yes", "--vgdb=no"]
-    engine = make(postgres, rendered(postgres, "default", "instructions"), valgrind=valgrind)
-    started(engine)
+    engine = make(postgres, rendered(postgres, "default", "instructions"))
+    started(engine, wrapper=valgrind)
     assert engine.under_valgrind
     assert engine.query("SHOW autovacuum") == [("off",)]
     assert engine.query("SHOW jit") == [("off",)]

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
+from runners.releases import web as web_module
 from runners.releases.sources import KeyEra, Offer, TarballSettings
 from runners.releases.tarball import TarballSource
 from runners.releases.vendors import checksum_beside, choose, mysql_files, mysql_versions
@@ -33,12 +34,17 @@ def source(site: Site, folder: Path, vendor: Any, address: str, files: tuple[str
     settings = TarballSettings(
         name="tarball", kind="tarball", vendor=vendor, address=f"{site.address}{address}", files=files, **more
     )
-    web = Web(folder / "partial", read_seconds=0.5, first_wait_seconds=0.01)
-    return TarballSource(settings, folder, web, None)
+    return TarballSource(settings, folder, folder)
 
 
 def path_of(site: Site) -> str:
     return next(path for path in site.routes if path.endswith(".tar.gz"))
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_module, "READ_SECONDS", 0.5)
+    monkeypatch.setattr(web_module, "FIRST_WAIT_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -130,9 +136,12 @@ def test_without_a_validator_a_truncated_body_is_fetched_from_its_beginning(
     assert [asked for path, asked in site.asked if path == path_of(site)] == ["", ""]
 
 
-def test_another_file_of_the_same_name_is_not_glued_to_the_first_half(site: Site, tmp_path: Path) -> None:
+def test_another_file_of_the_same_name_is_not_glued_to_the_first_half(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_module, "ATTEMPTS", 1)
     site.routes["/f"] = Answer(b"a" * 1000, headers={"ETag": '"one"'}, cut_at=400)
-    web = Web(tmp_path / "partial", first_wait_seconds=0.01, attempts=1)
+    web = Web(tmp_path / "partial")
     with pytest.raises(SourceUnavailable):
         web.download(f"{site.address}/f", tmp_path / "f")
     assert not (tmp_path / "f").exists(), "a file appears only when it is complete"
@@ -141,8 +150,12 @@ def test_another_file_of_the_same_name_is_not_glued_to_the_first_half(site: Site
     assert (tmp_path / "f").read_bytes() == b"b" * 1000
 
 
-def test_a_slow_or_busy_server_is_asked_again_and_given_up_in_the_end(site: Site, tmp_path: Path) -> None:
-    web = Web(tmp_path / "partial", read_seconds=0.2, first_wait_seconds=0.01, attempts=3)
+def test_a_slow_or_busy_server_is_asked_again_and_given_up_in_the_end(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_module, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(web_module, "ATTEMPTS", 3)
+    web = Web(tmp_path / "partial")
     site.routes["/slow"] = Answer(b"late", slow_seconds=1.0)
     site.routes["/busy"] = Answer(b"ready", failures=2)
     site.routes["/down"] = Answer(b"", failures=99)
@@ -174,9 +187,10 @@ def test_redirects_are_followed_unless_they_give_up_encryption(
     assert asked == ["https://vendor.example/a", "https://vendor.example/b"], "nothing is asked in the clear"
 
 
-def test_no_network_at_all_fails_at_once(tmp_path: Path) -> None:
+def test_no_network_at_all_fails_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_module, "FIRST_WAIT_SECONDS", 60)
     with pytest.raises(SourceUnavailable, match=r"vendor\.invalid"):
-        Web(tmp_path / "partial", first_wait_seconds=60).text("https://vendor.invalid/")
+        Web(tmp_path / "partial").text("https://vendor.invalid/")
 
 
 # --- Postgres ------------------------------------------------------------------------------------------------
