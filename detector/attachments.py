@@ -9,6 +9,7 @@ from history.model import (
     Finding,
     FunctionChange,
     FunctionCost,
+    LineKey,
     PlanChange,
     Series,
     StatementPlan,
@@ -87,11 +88,9 @@ def _functions(
         left, right = ({cost.function: cost.insn_per_op for cost in side[test]} for side in (before, after))
         total = sum(left.values()) or 1.0
         for function in sorted(comparable(left, right)):
-            change = FunctionChange(
-                test=test, function=function, before=left.get(function, 0.0), after=right.get(function, 0.0)
-            )
-            if abs(change.after - change.before) >= LEAST_FUNCTION_PCT / 100.0 * total:
-                changes.append(change)
+            old, new = left.get(function, 0.0), right.get(function, 0.0)
+            if abs(new - old) >= LEAST_FUNCTION_PCT / 100.0 * total:
+                changes.append(FunctionChange(test=test, function=function, before=old, after=new))
     changes.sort(key=lambda change: (-abs(change.after - change.before), change.test, change.function))
     return tuple(changes[:MOST_FUNCTIONS])
 
@@ -104,10 +103,9 @@ def _plans(
     for test in tests:
         left, right = ({plan.statement: plan for plan in side.get(test, ())} for side in (before, after))
         for statement in sorted(left.keys() & right.keys()):
-            if left[statement].digest != right[statement].digest:
-                changes.append(
-                    PlanChange(test=test, statement=statement, before=left[statement].text, after=right[statement].text)
-                )
+            old, new = left[statement], right[statement]
+            if old.digest != new.digest:
+                changes.append(PlanChange(test=test, statement=statement, before=old.text, after=new.text))
     return tuple(changes)
 
 
@@ -116,13 +114,8 @@ def missed_service_levels(finding: Finding, series: Iterable[Series]) -> dict[st
 
     A test is looked at where it moved: same line, server, config and benchmark.
     """
-    places = {(move.key.server, move.key.config, move.key.benchmark, move.key.test) for move in finding.moves}
-    moved = [
-        member
-        for member in series
-        if (member.key.dbms, member.key.line) == (finding.dbms, finding.line)
-        and (member.key.server, member.key.config, member.key.benchmark, member.key.test) in places
-    ]
+    places = {(LineKey.of(move.key), move.key.test) for move in finding.moves}
+    moved = [member for member in series if (LineKey.of(member.key), member.key.test) in places]
     failures = {}
     for key, shares in sorted(sla_shares(moved).items(), key=lambda item: item[0].id):
         share = shares.get(finding.release, 1.0)

@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from detector.compare import Comparison, compare
+from detector.compare import compare
 from detector.errors import InvalidSeries
 from history.model import Row
 
@@ -146,9 +146,9 @@ def side_of(
     """
     from_good = compare(good, candidate, floor_pct=floor_pct, noise=noise)
     from_bad = compare(bad, candidate, floor_pct=floor_pct, noise=noise)
-    whole = compare(good, bad, floor_pct=floor_pct, noise=noise)
+    whole = compare(good, bad, floor_pct=floor_pct, noise=noise).change_pct
     if from_good.verdict == "DIFFERENT" and from_bad.verdict == "DIFFERENT":
-        return "bad" if _share(from_good, whole) >= HALF else "good"
+        return "bad" if whole and from_good.change_pct / whole >= HALF else "good"
     if from_good.verdict == "DIFFERENT":
         return "bad"
     if from_bad.verdict == "DIFFERENT":
@@ -166,8 +166,3 @@ def nothing_to_find(good: Sequence[float], bad: Sequence[float], *, floor_pct: f
     if ends.verdict != "SAME":
         return ""
     return f"the ends do not differ: {ends.change_pct:+.2f} % [{ends.low_pct:+.2f}, {ends.high_pct:+.2f}]"
-
-
-def _share(part: Comparison, whole: Comparison) -> float:
-    """How much of the whole change a part is; negative when it goes the other way."""
-    return part.change_pct / whole.change_pct if whole.change_pct else 0.0

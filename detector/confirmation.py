@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from detector.attribution import blocks_at
 from detector.compare import Comparison, compare
 from history.metrics import MetricRegistry
 from history.model import Lane, Move, Series, Tier
@@ -26,19 +27,15 @@ ALIKE = 2.0
 
 def side_by_side(series: Series, previous: str, release: str) -> tuple[list[float], list[float]]:
     """Block values of the two releases from sessions that hold both, each session scaled to the same level."""
-    by_session: dict[str, tuple[list[float], list[float]]] = {}
-    for point in series.points:
-        side = {previous: 0, release: 1}.get(point.version)
-        if side is not None:
-            for block in point.values:
-                by_session.setdefault(block.session_id, ([], []))[side].append(block.value)
+    sides: tuple[dict[str, list[float]], ...] = (defaultdict(list), defaultdict(list))
+    for version, side in zip((previous, release), sides, strict=True):
+        for block in blocks_at(series, version):
+            side[block.session_id].append(block.value)
     before: list[float] = []
     after: list[float] = []
     reference = None
-    for session in sorted(by_session):
-        left, right = by_session[session]
-        if not left or not right:
-            continue
+    for session in sorted(sides[0].keys() & sides[1].keys()):
+        left, right = sides[0][session], sides[1][session]
         level = math.fsum(left) / len(left)
         reference = level if reference is None else reference
         scale = reference / level if level and reference else 1.0

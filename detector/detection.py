@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_high
 
 from detector.attribution import control_stood_still, every_line_moved, origin
 from detector.confirmation import confirm, upheld
@@ -23,7 +23,7 @@ from detector.releases.series_steps import PanelSteps, read_steps
 from detector.series_moves import moves_of, verdict_of
 from detector.settings import DetectorSettings
 from history.model import Cause, Finding, FindingKind, GroupSummary, Move, Release, Series, Tier, finding_key
-from history.versions import sort_versions
+from history.versions import sort_versions, version_key
 
 #: Kinds in the order in which findings of one boundary are listed.
 KINDS: tuple[FindingKind, ...] = ("regression", "improvement", "environment", "drift")
@@ -117,11 +117,10 @@ def _drifts(family: Family, panel_steps: PanelSteps, settings: DetectorSettings)
     start = first_ga(panel.releases)
     drifted = drifts(family, panel_steps, math.log1p(settings.drift_pct / 100.0))
     pairs = [(drift.release, move_of_drift(family, drift, settings.drift_pct)) for drift in drifted]
-    worse = [(release, move) for release, move in pairs if move.direction == "regression"]
-    if not worse:
+    moves = [move for _, move in pairs if move.direction == "regression"]
+    if not moves:
         return []
-    moves = [move for _, move in worse]
-    release = sorted(release for release, _ in worse)[len(worse) // 2]
+    release = median_high(release for release, move in pairs if move.direction == "regression")
     sentences = of_drift(family, moves, panel.releases[start])
     return [_part(family, "drift", start, release, moves, sentences)]
 
@@ -190,13 +189,11 @@ def _summary(place: tuple[str, str, str], moves: list[Move], tests: int) -> Grou
 
 def _with_suspects(findings: list[Finding], releases: list[Release]) -> list[Finding]:
     """Findings with the releases between their two sides that have no results."""
-    by_line: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for release in releases:
-        by_line[release.dbms, release.line].append(release.version)
     named = []
     for finding in findings:
-        versions = by_line.get((finding.dbms, finding.line), [])
-        order = sort_versions(finding.dbms, {*versions, finding.previous, finding.release})
+        place = (finding.dbms, finding.line)
+        versions = {release.version for release in releases if (release.dbms, release.line) == place}
+        order = sort_versions(finding.dbms, versions | {finding.previous, finding.release})
         between = order[order.index(finding.previous) + 1 : order.index(finding.release)]
         named.append(finding if finding.kind == "drift" else finding.model_copy(update={"unmeasured": tuple(between)}))
     return named
@@ -212,15 +209,14 @@ def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
         sentence = ""
         if finding.kind in ("regression", "improvement"):
             sentence = every_line_moved(finding, findings, by_dbms[finding.dbms])
+        update: dict[str, str] = {}
         if sentence and control_stood_still(finding, by_dbms[finding.dbms]):
-            evidence = (*finding.evidence, f"{sentence} The control stood still: a change that came to every line.")
-            finding = finding.model_copy(update={"evidence": evidence})
+            sentence += " The control stood still: a change that came to every line."
         elif sentence:
             key = finding_key(finding.dbms, finding.line, finding.release, "environment")
-            evidence = (*finding.evidence, sentence)
-            change = {"kind": "environment", "cause": "machine", "key": key, "evidence": evidence}
-            finding = finding.model_copy(update=change)
-        judged.append(finding)
+            update = {"kind": "environment", "cause": "machine", "key": key}
+        evidence = (*finding.evidence, sentence) if sentence else finding.evidence
+        judged.append(finding.model_copy(update={**update, "evidence": evidence}))
     return judged
 
 
@@ -229,14 +225,8 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
     by_key: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda f: (f.key, f.previous, [move.key.id for move in f.moves])):
         other = by_key.get(finding.key)
-        if other is not None:
-            finding = _merged(other, finding)
-        by_key[finding.key] = finding
-    releases: dict[str, set[str]] = defaultdict(set)
-    for finding in findings:
-        releases[finding.dbms].add(finding.release)
-    order = {dbms: sort_versions(dbms, versions) for dbms, versions in releases.items()}
-    return sorted(by_key.values(), key=lambda f: (f.dbms, f.line, order[f.dbms].index(f.release), KINDS.index(f.kind)))
+        by_key[finding.key] = _merged(other, finding) if other else finding
+    return sorted(by_key.values(), key=lambda f: (f.dbms, f.line, version_key(f.dbms, f.release), KINDS.index(f.kind)))
 
 
 def _merged(finding: Finding, other: Finding) -> Finding:

@@ -73,9 +73,12 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     m, _, t = place
     panel = family.panel
     measured = int(np.isfinite(panel.values[place]).sum())
-    floor = float(scan.floor[m])
-    noise = float(panel_steps.noise[place])
+    floor, noise = float(scan.floor[m]), float(panel_steps.noise[place])
     slab = KINDS[kind_of(panel.metrics[m])].slab
+
+    def detectable(before: int, after: int) -> float:
+        return log_percent(smallest_detectable(noise, before, after, slab, floor, settings.probability))
+
     return Explanation(
         key=key,
         releases=measured,
@@ -86,18 +89,15 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
         ),
         noise_pct=log_percent(noise),
         prior_noise_pct=log_percent(math.sqrt(float(priors(panel).variance[m, t]))),
-        mde_newest_pct=log_percent(smallest_detectable(noise, measured - 1, 1, slab, floor, settings.probability)),
-        mde_middle_pct=log_percent(
-            smallest_detectable(noise, measured // 2, (measured + 1) // 2, slab, floor, settings.probability)
-        ),
+        mde_newest_pct=detectable(measured - 1, 1),
+        mde_middle_pct=detectable(measured // 2, (measured + 1) // 2),
         cases=tuple(_cases(family, scan, panel_steps, place)),
         notes=_notes(family, scan, place),
     )
 
 
 def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:
-    m, _, _ = place
-    panel = family.panel
+    m, panel = place[0], family.panel
     notes = list(family.joined)
     if not evidence(panel.metrics)[m]:
         notes.append(
@@ -130,18 +130,18 @@ def _case(
     panel = family.panel
     values = panel_steps.values[place]
     chance = float(scan.hit[place[1:]][r])
+    noise = float(panel_steps.noise[place])
     if step is not None:
         before, low, high, after = step.before, *step.interval, step.after
     else:
-        previous = [v for v in values[:r] if math.isfinite(v)]
-        before = previous[-1] if previous else float(values[r])
         after = float(values[r])
-        half = 1.96 * math.sqrt(2.0) * float(panel_steps.noise[place])
+        before = float(([v for v in values[:r] if math.isfinite(v)] or [after])[-1])
+        half = 1.96 * math.sqrt(2.0) * noise
         low, high = after - before - half, after - before + half
     base = raw_level(family, place, before)
     ends = [percent(base, raw_level(family, place, before + end)) for end in (low, high)]
     change = percent(base, raw_level(family, place, after))
-    pro, contra = _arguments(scan, place, r, chance, after - before, float(panel_steps.noise[place]))
+    pro, contra = _arguments(scan, place, r, chance, after - before, noise)
     if step is not None:
         sides = f"{step.releases_before} before and {step.releases_after} after"
         pro.insert(0, f"two levels, by the measured releases on either side: {sides}")

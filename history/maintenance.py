@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Table, func, select, text
+from sqlalchemy import URL, Connection, func, select, text
 
 from history import canary, outcomes, schema, writing
 from history.database import (
@@ -164,7 +164,11 @@ def restore(source: Path, url: str) -> VerifyReport:
     with tempfile.TemporaryDirectory(prefix="pointdrop-restore-") as folder:
         copy = Path(folder) / "backup.db"  # the backup itself is neither migrated nor written to
         shutil.copyfile(source, copy)
-        with _checked(source, copy) as held:
+        try:
+            backup_store = Store.open(sqlite_url(copy))
+        except StoreUnavailable as error:
+            raise InvalidRecord(f"{source} is no backup of a history: {str(error).partition(': ')[2]}") from error
+        with backup_store as held:
             report = verify(held)
             if report.problems:
                 raise InvalidRecord(f"{source} is damaged: {report.problems[0]}")
@@ -176,32 +180,20 @@ def restore(source: Path, url: str) -> VerifyReport:
                 return verify(target)
 
 
-def _checked(source: Path, copy: Path) -> Store:
-    """The copy of a backup, opened; InvalidRecord names the backup when it is none."""
-    try:
-        return Store.open(sqlite_url(copy))
-    except StoreUnavailable as error:
-        raise InvalidRecord(f"{source} is no backup of a history: {str(error).partition(': ')[2]}") from error
-
-
 def copy_tables(source: Connection, target: Connection) -> None:
     """Every row, with its numbers; the target's tables are empty."""
     for table in schema.metadata.sorted_tables:
         rows = source.execution_options(yield_per=ROWS).execute(select(table)).mappings()
         for chunk in rows.partitions(ROWS):
-            _insert(target, table, [dict(row) for row in chunk])
+            if table is schema.measurement:
+                names = writing.MEASUREMENT_COLUMNS
+                writing.insert_measurements(target, [tuple(row[name] for name in names) for row in chunk])
+            else:
+                target.execute(table.insert(), [dict(row) for row in chunk])
         if target.dialect.name == "postgresql" and "pk" in table.c:
             target.execute(
                 text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'pk'), max(pk)) FROM {table.name}")
             )
-
-
-def _insert(target: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    if table is schema.measurement:
-        names = writing.MEASUREMENT_COLUMNS
-        writing.insert_measurements(target, [tuple(row[name] for name in names) for row in rows])
-    else:
-        target.execute(table.insert(), rows)
 
 
 def merge(store: Store, other: Store) -> dict[str, int]:

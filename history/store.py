@@ -192,10 +192,8 @@ class Store:
 
     def append_detection(self, findings: Sequence[Finding], settings_digest: str) -> bool:
         """One detection with all its findings; False when the newest one is the same."""
-        all_findings = list(findings)
-        return self.transact(
-            lambda connection, row_keys: outcomes.append_detection(connection, row_keys, all_findings, settings_digest)
-        )
+        append = partial(outcomes.append_detection, findings=list(findings), settings_digest=settings_digest)
+        return self.transact(append)
 
     def append_event(self, event: FindingEvent) -> bool:
         """Something happened to a finding."""
@@ -248,9 +246,7 @@ class Store:
     def blocks(self, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
         """By number; `details=False` leaves out samples, functions and plans, which are large, and
         `measurements=False` the measurements too: what is left says whether and when a block ran."""
-        return self._read(
-            lambda connection: queries.blocks(connection, run_id, details=details, measurements=measurements)
-        )
+        return self._read(partial(queries.blocks, run_id=run_id, details=details, measurements=measurements))
 
     def block_ids(self, session_id: str) -> set[str]:
         """What a resumed session need not do again: every block of it, whatever its status."""
@@ -265,11 +261,8 @@ class Store:
         server: str | None = None,
     ) -> dict[str, int]:
         """Blocks that count, by version."""
-        return self._read(
-            lambda connection: queries.measured(
-                connection, dbms=dbms, config=config, benchmark=benchmark, lane=lane, server=server
-            )
-        )
+        filters = {"dbms": dbms, "config": config, "benchmark": benchmark, "lane": lane, "server": server}
+        return self._read(lambda connection: queries.measured(connection, **filters))
 
     def lines(self, dbms: str | None = None) -> list[LineKey]:
         """(dbms, line, server, config, benchmark) of every line with blocks that count, `majors` included."""

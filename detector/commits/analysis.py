@@ -110,7 +110,8 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
         smallest = math.log1p(settings.smallest_change_pct / 100.0)
     else:
         warnings.append("there are zeros or negative values, so changes are judged on a linear scale")
-        unit = _linear_unit(finite)
+        sizes = np.abs(finite)
+        unit = max(float(np.median(sizes)), float(sizes.max()) * SMALLEST_UNIT) or 1.0
         scaled = finite / unit
         smallest = settings.smallest_change_pct / 100.0
     segmentation = segment(scaled, smallest, settings)
@@ -120,13 +121,6 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     noise = 100.0 * (math.expm1(min(segmentation.sigma, LARGEST_MOVE)) if unit is None else segmentation.sigma)
     steps = _steps(segmentation, finite, scaled, present, unit)
     return Analysis(tuple(steps), tuple(events), noise, tuple(warnings))
-
-
-def _linear_unit(values: Floats) -> float:
-    """What a percentage of a series with zeros is of: its typical size."""
-    sizes = np.abs(values)
-    largest = float(sizes.max())
-    return max(float(np.median(sizes)), largest * SMALLEST_UNIT) or 1.0
 
 
 def _drift(curve: Floats, present: Ints) -> Event:

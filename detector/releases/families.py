@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -128,21 +129,16 @@ def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:
     [1.0, 8.0, 2.0, 12.0]
     """
     gaps = np.ones(len(versions))
-    for r in range(1, len(versions)):
+    for r, (left, right) in enumerate(pairwise(versions), start=1):
         try:
-            same_line = line_of(dbms, versions[r - 1]) == line_of(dbms, versions[r])
+            line, next_line = line_of(dbms, left), line_of(dbms, right)
         except InvalidRecord:
             continue
-        before, after = _point(dbms, versions[r - 1]), _point(dbms, versions[r])
-        gaps[r] = min(max(after - before, 1), LINE_GAP) if same_line else LINE_GAP
+        # The number after those of the line counts its point releases.
+        place = len(line.split("."))
+        before, after = (sum(version_key(dbms, version)[1][place : place + 1]) for version in (left, right))
+        gaps[r] = min(max(after - before, 1), LINE_GAP) if line == next_line else LINE_GAP
     return gaps
-
-
-def _point(dbms: str, version: str) -> int:
-    """The number that counts the point releases of a line."""
-    numbers = version_key(dbms, version)[1]
-    places = len(line_of(dbms, version).split("."))
-    return numbers[places] if len(numbers) > places else 0
 
 
 def _rows(series: Sequence[Series], registry: MetricRegistry) -> dict[str, Metric]:

@@ -12,7 +12,7 @@ says that CPU is throughput seen from the other side, its weight comes out as ze
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,22 +67,21 @@ def pair_of(panel: Panel, variance: Floats) -> Pair | None:
     sd = np.sqrt(variance)
     quiet = panel.gaps[1:] < QUIET_GAP
     correlation = _correlation(panel.values[q], panel.values[c], sd[q], sd[c], quiet)
-    response = np.full(len(panel.tests), RESPONSE)
-    return Pair(q, c, correlation, response, _weight(_ratio(panel, sd[c] / sd[q], q, c), correlation, response))
+    return _weighted(panel, variance, q, c, correlation, np.full(len(panel.tests), RESPONSE))
 
 
 def taught(pair: Pair, panel: Panel, variance: Floats, hit: Floats) -> Pair:
     """`pair` with the response that the sure changes of `hit` [servers, tests, releases] teach."""
     response = response_of(pair, panel.values, hit)
+    return _weighted(panel, variance, pair.throughput, pair.cpu, pair.correlation, response)
+
+
+def _weighted(panel: Panel, variance: Floats, q: int, c: int, correlation: float, response: Floats) -> Pair:
+    """The pair with the weight that the ratio of CPU's noise to that of throughput gives it, [servers, tests]."""
     sd = np.sqrt(variance)
-    ratio = _ratio(panel, sd[pair.cpu] / sd[pair.throughput], pair.throughput, pair.cpu)
-    return replace(pair, response=response, weight=_weight(ratio, pair.correlation, response))
-
-
-def _weight(ratio: Floats, correlation: float, response: Floats) -> Floats:
-    """Weight of CPU in `together` from the ratio of CPU's noise to that of throughput, [servers, tests]."""
+    ratio = _ratio(panel, sd[c] / sd[q], q, c)
     precision = ratio**2 + 2.0 * response * correlation * ratio + response**2
-    return np.asarray(-(correlation * ratio + response) / np.maximum(precision, 1e-12))
+    return Pair(q, c, correlation, response, -(correlation * ratio + response) / np.maximum(precision, 1e-12))
 
 
 def _ratio(panel: Panel, ratio: Floats, q: int, c: int) -> Floats:

@@ -93,8 +93,7 @@ def change_prior(panel: Panel) -> tuple[Floats, Bools]:
     base = np.where(doubtful(panel), CHANGE_SINGLE, CHANGE)
     prior = np.minimum(1.0 - (1.0 - base) ** panel.gaps, CHANGE_MOST)
     fixed = np.zeros(prior.size, dtype=np.bool_)
-    if prior.size > 1:
-        fixed[1] = panel.single[0]
+    fixed[1:2] = panel.single[0]
     return prior, fixed
 
 
@@ -195,8 +194,6 @@ def _transients(panel: Panel, prior: Floats, seen: Floats, single: Bools) -> Flo
 
 def _groups(panel: Panel) -> list[list[int]]:
     """The tests of every named group that is large enough to speak for itself."""
-    members: dict[str, list[int]] = {}
-    for index, group in enumerate(panel.groups):
-        if group:
-            members.setdefault(group, []).append(index)
-    return [tests for tests in members.values() if len(tests) >= FEWEST_OF_GROUP]
+    named = dict.fromkeys(filter(None, panel.groups))
+    members = ([index for index, group in enumerate(panel.groups) if group == name] for name in named)
+    return [tests for tests in members if len(tests) >= FEWEST_OF_GROUP]

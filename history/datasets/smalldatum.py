@@ -181,15 +181,10 @@ def _measurement(row: _Row) -> Measurement:
     )
 
 
-def _keys_by_series() -> dict[tuple[str, str], SeriesKey]:
-    return {
-        (row["series_id"], row["version"]): _key(row, row["benchmark"]) for row in _table("insert_benchmark.csv.gz")
-    }
-
-
 def labels() -> list[Label]:
     """Known changes, by series."""
-    keys = _keys_by_series()
+    rows = _table("insert_benchmark.csv.gz")
+    keys = {(row["series_id"], row["version"]): _key(row, row["benchmark"]) for row in rows}
     return [
         Label(
             key=keys[row["series_id"], row["version"]],
@@ -204,10 +199,9 @@ def labels() -> list[Label]:
 
 def quiet_series() -> dict[SeriesKey, str]:
     """Series in which nothing should be found, with the statement that says so."""
-    first: dict[str, SeriesKey] = {}
-    for (name, _), key in _keys_by_series().items():
-        first.setdefault(name, key)
-    return {first[row["series_id"]]: row["statement"] for row in _table("negative_controls.csv")}
+    first = {row["series_id"]: row for row in reversed(_table("insert_benchmark.csv.gz"))}
+    rows = ((first[row["series_id"]], row["statement"]) for row in _table("negative_controls.csv"))
+    return {_key(row, row["benchmark"]): statement for row, statement in rows}
 
 
 def statements() -> list[dict[str, str]]:

@@ -83,17 +83,11 @@ def _counted(
             yield series
 
 
-def _counted_records(lines: Iterable[str], seen: Counter[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        seen["records"] = number  # the first line is the header
-        yield line
-
-
 def _lines(
     store: Store, format_name: str, wanted: dict[str, str | None], version: str | None, seen: Counter[str]
 ) -> Iterable[str]:
     if format_name == "jsonl":
-        return _counted_records(jsonl.lines(store, wanted), seen)
+        return jsonl.lines(store, wanted, seen)
     better = DIRECTIONS.get(format_name)
     series = _counted(store, wanted, seen, version, better)
     match format_name:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from history.interchange import header_line, line_of_record
+from history.interchange import Record, header_line, line_of_record
 from history.model import LineKey
 from history.store import Store
 
 
-def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
+def lines(store: Store, wanted: dict[str, str | None], seen: Counter[str]) -> Iterator[str]:
     """The header, then each session that has a wanted run, its runs, their blocks. Also blocks that do not count.
 
-    At the end the readings of the machine canary on the hosts of those sessions.
+    At the end the readings of the machine canary on the hosts of those sessions. `seen` counts the records.
     """
     yield header_line()
+    for record in _records(store, wanted):
+        seen["records"] += 1
+        yield line_of_record(record)
+
+
+def _records(store: Store, wanted: dict[str, str | None]) -> Iterator[Record]:
     written_sessions: set[str] = set()
     place = {name: wanted.get(name) for name in LineKey._fields}
     runs = store.runs(**place)
@@ -23,11 +30,9 @@ def lines(store: Store, wanted: dict[str, str | None]) -> Iterator[str]:
     for run in runs:
         if run.session_id not in written_sessions:
             written_sessions.add(run.session_id)
-            yield line_of_record(sessions[run.session_id])
-        yield line_of_record(run)
-        for block in store.blocks(run.id):
-            yield line_of_record(block)
+            yield sessions[run.session_id]
+        yield run
+        yield from store.blocks(run.id)
     hosts = {sessions[name].host for name in written_sessions}
-    for reading in store.readings():
-        if reading.host in hosts or not any(place.values()):
-            yield line_of_record(reading)
+    everything = not any(place.values())
+    yield from (reading for reading in store.readings() if everything or reading.host in hosts)
