@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from github import Github, GithubException
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from alerts.pull_requests import Check, Conclusion, comment_body
 from alerts.render import REQUIRED, Section
 from alerts.safetext import Markdown, code
+from history.metrics import shipped_metrics
 from pointdrop.jobs.compare import CompareReport, Function, TestRow
 from pointdrop.jobs.compare_views import headline, markdown
 from runners.errors import RunnersError
@@ -143,6 +144,13 @@ Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Free = Annotated[str, Field(max_length=1_000)]
 
 
+def _compared(metric: str) -> str:
+    """Only a metric that `compare` judges; its name goes into a comment."""
+    if not shipped_metrics()[metric].compared:
+        raise ValueError("no metric that is compared")
+    return metric
+
+
 class ResultFunction(Function):
     name: Annotated[str, Field(min_length=1, max_length=2_000)]
 
@@ -152,7 +160,7 @@ class ResultRow(TestRow):
 
     test: Name
     group: Group
-    metric: Literal["insn/o", "qps", "cpu_us/o"]
+    metric: Annotated[str, AfterValidator(_compared)]
     functions: Annotated[tuple[ResultFunction, ...], Field(max_length=10)]
 
 
