@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +22,11 @@ settings.register_profile("pointdrop", deadline=None, suppress_health_check=[Hea
 settings.load_profile("pointdrop")
 
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    # One measuring session a host: the lock that sees to it is in the temporary directory, so each worker is a host.
-    own = Path(tempfile.gettempdir()) / f"pd-{worker}"
+    # One measuring session a host: the lock that sees to it is in the temporary directory, so each worker is a host,
+    # and so is that of another run on the same machine.
+    own = Path(tempfile.gettempdir()) / f"pd-{os.environ['PYTEST_XDIST_TESTRUNUID'][:6]}-{worker}"
     own.mkdir(exist_ok=True)
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
     own.chmod(0o1777)
     os.environ["TMPDIR"] = tempfile.tempdir = str(own)
 

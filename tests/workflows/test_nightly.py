@@ -57,4 +57,4 @@ def test_two_nights_end_in_one_issue_though_a_machine_fails(workplace: Workplace
     (issue,) = issues.values()
     assert issue.title.startswith("postgres 17.8: range queries 4")
     assert issue.user == "github-actions[bot]" and "perf-regression" in issue.labels
-    assert "`17.7`" in issue.body and "pg_mblen" in issue.body
+    assert "than on 17.7 (" in issue.body and "pg_mblen" in issue.body
