@@ -39,23 +39,23 @@ def noise_of(snapshot: Snapshot) -> DataFrame:
 def noise_context(table: DataFrame) -> dict[str, Any]:
     """Everything `noise.html` shows."""
     mde = table["detector_mde_pct"].fillna(table["smallest_detectable_pct"])
-    known = table.assign(mde=mde)[mde.notna()]
-    stride = max(1, len(known) // MAX_TICKS)
-    ticks = known.sort_values(["metric", "mde"], kind="stable")[::stride]
-    least = known.sort_values(["mde", "series"], ascending=[False, True])[:LEAST_SENSITIVE]
+    detectable = table.assign(mde=mde)[mde.notna()]
+    stride = max(1, len(detectable) // MAX_TICKS)
+    ticks = detectable.sort_values(["metric", "mde"], kind="stable")[::stride]
+    least = detectable.sort_values(["mde", "series"], ascending=[False, True])[:LEAST_SENSITIVE]
     return {
-        "known": len(known),
-        "unknown": len(table) - len(known),
+        "known": len(detectable),
+        "unknown": len(table) - len(detectable),
         "drawing": {
-            "height": height_of("noise", known["metric"].nunique()),
+            "height": height_of("noise", detectable["metric"].nunique()),
             "noise": [
                 {"metric": row["metric"], "name": row["series"], "mde": row["mde"], "noise": row[RELEASE]}
                 for row in records_of(ticks)
             ],
         },
-        "places": [_place(*map(str, place), rows=rows) for place, rows in known.groupby(PLACE)],
+        "places": [_place(*map(str, place), rows=rows) for place, rows in detectable.groupby(PLACE)],
         "least_sensitive": [_named(row) for row in records_of(least)],
-        "control": [_named(row) for row in records_of(known[known[AA].notna()][:LEAST_SENSITIVE])],
+        "control": [_named(row) for row in records_of(detectable[detectable[AA].notna()][:LEAST_SENSITIVE])],
     }
 
 
