@@ -1,7 +1,4 @@
-"""Reports: history and findings -> tables, charts, web pages.
+"""Reports: history and findings -> charts, web pages.
 
-`build(store, out, settings)` writes the static site; `presentation.line_tables` has its tables for terminal and files.
+`reports.site.build(store, out, settings)` writes the static site.
 """
-
-from reports.settings import ReportSettings, load_settings
-from reports.site import BuildReport, build

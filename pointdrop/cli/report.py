@@ -47,14 +47,14 @@ def build(
     largest_bytes, findings, lines.
     """
 
-    import reports
     from history.store import Store
     from pointdrop.jobs.room_settings import site_settings
+    from reports.site import build as build_site
 
     settings = site_settings(paths.configs_dir(), site_url)
     folder = out or paths.state_dir() / "site"
     with Store.open(paths.history_url(history)) as store:
-        report = reports.build(store, folder, settings, dry_run=dry_run)
+        report = build_site(store, folder, settings, dry_run=dry_run)
     if format == "json":
         print(json.dumps({**asdict(report), "out": str(report.out)}))
         return
@@ -116,14 +116,14 @@ def table(
     relative to the first result; `configs` the config matrix; `insert` the Insert Benchmark summary with SLA marks.
     JSON is an array of objects with `title`, `columns` and `rows`.
     """
-    import reports
     from history.errors import UnknownSeries
     from history.store import Store
     from presentation.line_tables import Selection, line_tables
     from presentation.tables import tables_text
+    from reports.settings import load_settings
     from reports.snapshot import grouped_by_line
 
-    settings = reports.load_settings(paths.configs_dir())
+    settings = load_settings(paths.configs_dir())
     selection = Selection(settings.metrics, settings.order, metric, base, tuple(names_in(releases)))
     with Store.open(paths.history_url(history)) as store:
         series = store.series(dbms=dbms, line=line, server=server, config=config, benchmark=benchmark, test=test)

@@ -23,7 +23,7 @@ from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from pointdrop.jobs.suspects import Suspect, confirmation_work, in_plan, with_available_releases
-from reports import build
+from reports.site import build
 from runners.settings import Plan
 
 

@@ -38,9 +38,8 @@ from history.model import MAJORS, Finding, Move, Point, Series
 from history.store import Store
 from pointdrop.jobs.detect import find
 from presentation.findings import findings_frame
-from reports import build
 from reports.settings import ReportSettings
-from reports.site import write_site
+from reports.site import build, write_site
 from reports.snapshot import Snapshot, grouped_by_line
 from tests.alerts.scenarios import majors, regression_throughput, regression_with_improvement
 from tests.builders import TESTS, finding, history_of, move, series, series_key

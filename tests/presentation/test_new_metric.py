@@ -19,8 +19,8 @@ from history.model import Measurement
 from history.store import Store
 from pointdrop.jobs.detect import find, load_detector_settings
 from presentation.findings import findings_frame
-from reports import build
 from reports.settings import load_settings as load_report_settings
+from reports.site import build
 from tests.alerts.scenarios import GROUPS, POSTGRES, release
 from tests.builders import Writer
 

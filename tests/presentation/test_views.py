@@ -56,7 +56,8 @@ def test_a_view_or_a_metric_is_named_and_another_name_lists_what_is_allowed() ->
 
 
 def test_a_metric_of_the_registry_needs_no_line_of_code(added: MetricRegistry, tmp_path: Path) -> None:
-    from reports import ReportSettings, build
+    from reports.settings import ReportSettings
+    from reports.site import build
 
     from ..reports.conftest import Writer
 

@@ -28,9 +28,9 @@ from history.model import (
 )
 from history.store import Store
 from presentation.commands import Measurable
-from reports import build
 from reports.annotations import Annotation
 from reports.settings import ReportSettings, TestInfo
+from reports.site import build
 from tests.builders import START, Writer, measurement, move
 
 TESTS = {

@@ -28,11 +28,11 @@ from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.headline import finding_order
 from presentation.number_format import grouped, signed
-from reports import build
 from reports.feed import feed
 from reports.pages.finding import effects, move_rows
 from reports.pages.finding_summary import HAPPENED
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
+from reports.site import build
 from reports.snapshot import Snapshot, read
 from tests.builders import START, Writer
 
