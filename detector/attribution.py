@@ -44,7 +44,8 @@ def sessions_at(series: Series, version: str) -> set[str]:
 
 
 def control_shift(series: Series, previous: str, release: str) -> float | None:
-    """Log shift of the control release between the sessions of the two sides; None where it cannot be told.
+    """Log shift of the control release between the sessions of the two sides; None where the sessions
+    share no control.
 
     0.0 when one session measured both: then the machine was the same.
     """

@@ -1,4 +1,4 @@
-"""The sentences of a finding: what speaks for it, how large the noise is, what could have been seen."""
+"""The sentences of a finding: its evidence, the noise of its series and their smallest detectable change."""
 
 from __future__ import annotations
 

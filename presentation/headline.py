@@ -23,13 +23,7 @@ FEW_TESTS, RANGE_FACTOR = 4, 10.0
 DBMS_NAMES = {"mysql": "MySQL", "postgres": "Postgres", "mariadb": "MariaDB", "myrocks": "MyRocks"}
 BENCHMARK_NAMES = {"insert": "Insert Benchmark", "insert-io": "Insert Benchmark (IO-bound)", "sysbench": "sysbench"}
 GROUP_NAMES = {"point": "point queries", "range": "range queries", "write": "writes", "writes": "writes"}
-#: The word and the mark of each kind; the mark carries what colour carries.
-KIND_WORDS = {
-    "regression": "slower",
-    "improvement": "faster",
-    "environment": "environment shift",
-    "drift": "slow drift",
-}
+#: The mark of each kind carries what its colour carries.
 KIND_MARKS = {"regression": "▼", "improvement": "▲", "environment": "◆", "drift": "↘"}
 KIND_CLASSES = {"regression": "worse", "drift": "worse", "improvement": "better", "environment": "other"}
 

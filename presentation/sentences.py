@@ -52,7 +52,7 @@ def summary(finding: Finding, lead: Headline) -> str:
             else f"the tests {lead.verb} {lead.changed}{per}"
         )
         return (
-            f"{where.capitalize()} {changed} since {release} was measured, and the evidence points at the machine, "
+            f"On{where[2:]} {changed} since {release} was measured, and the evidence points at the machine, "
             f"not at {dbms_name(finding.dbms)} ({spread})."
         )
     than = f"than {'on ' if lead.verb == 'need' else ''}{finding.previous}"

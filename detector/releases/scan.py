@@ -88,7 +88,7 @@ def change_prior(panel: Panel) -> tuple[Floats, Bools]:
     """[releases] P(a change at r) before any evidence, and where it must not be learned.
 
     The more releases lie in between, the more could have happened. Where the first release has a single value, a
-    change right after it cannot be told from an outlier, however many tests show it: there the prior decides.
+    change right after it looks like an outlier, however many tests show it: there the prior decides.
     """
     base = np.where(doubtful(panel), CHANGE_SINGLE, CHANGE)
     prior = np.minimum(1.0 - (1.0 - base) ** panel.gaps, CHANGE_MOST)

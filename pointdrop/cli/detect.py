@@ -202,7 +202,7 @@ def explain(
     format: options.TextOrJson = "text",
     out: options.Out = None,
 ) -> None:
-    """Explain one series in words: the rule, the noise floor, what could have been seen, evidence for and against.
+    """Explain one series in words: the rule, noise floor, smallest detectable change, evidence for and against.
 
     JSON keys: key, releases, blocks, rule, noise_pct, prior_noise_pct, mde_newest_pct, mde_middle_pct, cases, notes.
     """

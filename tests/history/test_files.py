@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from pathlib import Path
 
@@ -15,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.files import replaced, write_atomically
+from tests.killing import killed_at
 
 CONTENTS = st.binary(max_size=200) | st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
 
@@ -72,37 +68,20 @@ def test_writers_at_once_never_mix(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-DIE_AT_STEP = textwrap.dedent(
-    """
-    import os, pathlib, signal, sys
-    from history.files import write_atomically
-    steps = iter(range(int(sys.argv[2]), -1, -1))
-
-    def dying(work):
-        def step(*values, **options):
-            if next(steps) == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return work(*values, **options)
-        return step
-
-    os.fsync = dying(os.fsync)
-    for name in ("write_bytes", "replace", "unlink"):
-        setattr(pathlib.Path, name, dying(getattr(pathlib.Path, name)))
-    write_atomically(pathlib.Path(sys.argv[1]), "new")
-    """
-)
+WRITE = """
+from pathlib import Path
+from history.files import write_atomically
+write_atomically(Path(arguments[0]), "new")
+"""
 
 
 def test_kill_9_at_any_step_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    seen = []
-    for step in range(20):
+    contents = []
+    died = True
+    while died and len(contents) < 20:
         path.write_text("old")
-        command = [sys.executable, "-c", DIE_AT_STEP, str(path), str(step)]
-        died = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}).returncode
-        assert died in (-signal.SIGKILL, 0)
-        seen.append(path.read_text())
-        if died == 0:
-            break
-    assert seen == ["old", "old", "old", *["new"] * (len(seen) - 3)]
-    assert died == 0
+        died = killed_at(len(contents), WRITE, str(path))
+        contents.append(path.read_text())
+    assert contents == ["old", "old", "old", *["new"] * (len(contents) - 3)]
+    assert not died

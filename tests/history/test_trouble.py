@@ -22,6 +22,7 @@ from history.spool import Spool, locked, spool_dirs, spooled
 from history.store import Store
 from tests.builders import READING, SESSION, block, run
 from tests.history.postgres import Cluster
+from tests.killing import killed_at
 
 
 @pytest.fixture(autouse=True)
@@ -254,28 +255,13 @@ def test_what_belongs_to_a_session_of_other_contents_stays_with_it(store: Store)
     assert store.runs() == []
 
 
-DIE_AT_STEP = textwrap.dedent(
-    """
-    import os, pathlib, signal, sys
-    from history.maintenance import recover_spool
-    from history.store import Store
-    steps = iter(range(int(sys.argv[2]), -1, -1))
-
-    def dying(work):
-        def step(*values, **options):
-            if next(steps) == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return work(*values, **options)
-        return step
-
-    with Store.open(sys.argv[1]) as store:
-        os.fsync = dying(os.fsync)
-        for name in ("replace", "unlink", "write_bytes"):
-            setattr(pathlib.Path, name, dying(getattr(pathlib.Path, name)))
-        store.put = dying(store.put)
-        recover_spool(store)
-    """
-)
+RECOVER = """
+from history.maintenance import recover_spool
+from history.store import Store
+with Store.open(arguments[0]) as store:
+    store.put = dying(store.put)
+    recover_spool(store)
+"""
 
 
 @pytest.mark.slow
@@ -286,16 +272,14 @@ def test_kill_9_at_any_step_of_a_recovery_loses_and_doubles_nothing(tmp_path: Pa
     Spool().keep([SESSION, run("17.2"), block(run("17.2"), 1.0)])
     url = f"sqlite:///{tmp_path}/history.db"
     for step in range(100):
-        command = [sys.executable, "-c", DIE_AT_STEP, url, str(step)]
-        died = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}).returncode
-        assert died in (-signal.SIGKILL, 0)
+        died = killed_at(step, RECOVER, url)
         with Store.open(url) as store:
             stored = [one.number for one in store.blocks("s/17.1")]
             left = [text for file in spooled() for text in file.read_text().splitlines() if '"block"' in text]
             for wanted in (block(run("17.1"), 1.0), block(run("17.1"), 2.0, 2)):
                 assert stored.count(wanted.number) == 1 or sum(f'"{wanted.id}"' in text for text in left) == 1
             assert sum(f'"{orphan.id}"' in text for text in left) == 1
-        if died == 0:
+        if not died:
             break
     assert step > 5
     with Store.open(url) as store:

@@ -46,6 +46,8 @@ def test_an_environment_shift_is_no_release() -> None:
     text = summary(finding(kind="environment", changes=CHANGES))
     assert text.startswith("On local the tests need 3.1 % more instructions per operation since postgres 17.5 was")
     assert "the evidence points at the machine, not at Postgres" in text
+    shift = finding(kind="environment", servers=("Bee-1",), changes=CHANGES)
+    assert summary(shift).startswith("On Bee-1 the tests"), "a name keeps its capitals"
 
 
 def test_one_test_and_few_tests_far_apart_have_no_median() -> None:
