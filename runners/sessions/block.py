@@ -1,9 +1,8 @@
-"""One block: a fresh server on restored data, then every test once."""
+"""One block: every test once, on restored data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from threading import Event as Flag
 
@@ -13,9 +12,9 @@ from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
 from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
-from runners.sessions.model import PlannedBlock, SessionPlan
-from runners.sessions.planning import settle_seconds, workload_seed
-from runners.sessions.prepared_data import Prepared
+from runners.sessions.model import DataRecipe, PlannedBlock, SessionPlan
+from runners.sessions.planning import recipe_of, settle_seconds, workload_seed
+from runners.sessions.prepared_data import Prepared, heat
 from runners.sessions.steps import StepLane
 from runners.settings import Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
@@ -32,7 +31,7 @@ def measure_block(
     plan: SessionPlan,
     block: PlannedBlock,
     engine: Engine,
-    prepared: Prepared,
+    prepared: Mapping[DataRecipe, Prepared],
     metrics: MetricRegistry,
     *,
     stop: Flag,
@@ -41,25 +40,22 @@ def measure_block(
     """Restore, start, run every test, stop. A server or workload that fails gives a `failed` block, not an error."""
     started = datetime.now(UTC)
     results: dict[str, TestResult] = {}
+
+    def measure(lane: LaneRunner, test: Test) -> None:
+        if stop.is_set():
+            raise Interrupted
+        result = lane.measure(engine, test, workload_seed(plan, test, block.number))
+        if test.reported:
+            results[test.name] = result
+        on_test(test, result)
+
     failure = ""
     warnings: tuple[str, ...] = ()
     try:
-        engine.restore(prepared.path)
-        lane = _start(plan, engine, metrics, prepared)
-        for part in settled_parts(plan.tests):
-            with engine.purge_paused() if plan.lane == "instructions" else nullcontext():
-                for test in part:
-                    if stop.is_set():
-                        raise Interrupted
-                    result = lane.measure(engine, test, workload_seed(plan, test, block.number))
-                    if test.reported:
-                        results[test.name] = result
-                    on_test(test, result)
-            if part[-1].phase in SETTLED_PHASES:
-                engine.settle()
-                if plan.lane == "time":
-                    stop.wait(settle_seconds(plan))
-        warnings = engine.stop()
+        if plan.lane == "time":
+            warnings = _run_timed(plan, engine, prepared, metrics, measure, stop)
+        else:
+            _run_counted(plan, engine, prepared, metrics, measure)
     except (EngineError, WorkloadFailed, CountingFailed) as error:
         engine.kill()
         if stop.is_set():
@@ -71,17 +67,56 @@ def measure_block(
     return as_block(block, started, status, reason, results, warnings)
 
 
-def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> LaneRunner:
-    if plan.lane == "time":
-        engine.start()
-        engine.wait_ready()
-        if plan.size:
-            return StepLane(plan.size, plan.server.threads, metrics)
-        return TimeLane(plan.profile, plan.scale, metrics)
-    callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
-    engine.start(wrapper=callgrind.wrapper)
+Measure = Callable[[LaneRunner, Test], None]
+
+
+def _run_timed(
+    plan: SessionPlan,
+    engine: Engine,
+    prepared: Mapping[DataRecipe, Prepared],
+    metrics: MetricRegistry,
+    measure: Measure,
+    stop: Flag,
+) -> tuple[str, ...]:
+    """All tests in their order on one server, as published, storage settled in between. What the server warned of."""
+    (data,) = prepared.values()
+    engine.restore(data.path)
+    engine.start()
     engine.wait_ready()
-    return CountedLane(plan.profile, plan.scale, metrics, callgrind, prepared.plans)
+    if plan.size:
+        lane: LaneRunner = StepLane(plan.size, plan.server.threads, metrics)
+    else:
+        lane = TimeLane(plan.profile, plan.scale, metrics)
+    for part in settled_parts(plan.tests):
+        if not plan.size:
+            heat(engine, plan.scale)
+        for test in part:
+            measure(lane, test)
+        if part[-1].phase in SETTLED_PHASES:
+            engine.settle()
+            stop.wait(settle_seconds(plan))
+    return engine.stop()
+
+
+def _run_counted(
+    plan: SessionPlan,
+    engine: Engine,
+    prepared: Mapping[DataRecipe, Prepared],
+    metrics: MetricRegistry,
+    measure: Measure,
+) -> None:
+    """Each test on a server that was started for it, on data that no other test has touched: what it counts is then
+    the same whatever else the plan measures."""
+    for test in plan.tests:
+        data = prepared[recipe_of(plan, test)]
+        engine.restore(data.path)
+        callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
+        engine.start(wrapper=callgrind.wrapper)
+        engine.wait_ready()
+        heat(engine, plan.scale)
+        with engine.purge_paused():
+            measure(CountedLane(plan.profile, plan.scale, metrics, callgrind, data.plans), test)
+        engine.kill()  # what it leaves is not used again
 
 
 def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:

@@ -194,15 +194,13 @@ class CountedLane:
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
-        assert test.counted is not None
         events = counted_events(test, self.profile)
         own = -1 if engine.connection.driver == "pgsql" else engine.server.pid
         command = count_command(
             engine.connection,
             test,
             self.scale,
-            pid=own if test.reported else 0,
-            warmup=test.counted.warmup,
+            pid=own,
             events=events,
             vgdb=self.callgrind.vgdb,
             seed=seed,
@@ -210,8 +208,6 @@ class CountedLane:
         started = time.monotonic()
         report = parse_report(run_sysbench(engine.account.command(command), deadline_s=COUNT_DEADLINE_S))
         seconds = time.monotonic() - started
-        if not test.reported:
-            return TestResult(seconds=seconds)
         if report.counted is None or not report.counted.statements:
             raise WorkloadFailed(f"{test.name} ended before its {events} events were counted")
         profile = self.callgrind.take(report.counted.pid)

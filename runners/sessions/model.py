@@ -32,6 +32,16 @@ class PlannedBlock:
 
 
 @dataclass(frozen=True)
+class DataRecipe:
+    """What the data is made of that a test begins with."""
+
+    scale: Scale | None
+    """None for an empty server: the Insert Benchmark loads its tables itself."""
+    age_updates: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class SessionPlan:
     """Which blocks, in which order, doing what."""
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from history.errors import BadSettings
 from history.model import Release
-from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.model import DataRecipe, Estimate, PlannedBlock, PlannedRun, SessionPlan
 from runners.settings import Benchmark, InsertSize, Profile, Server, Test
 from runners.settings.benchmarks import SETTLED_PHASES
 from runners.settings.profiles import size_of
@@ -58,6 +58,8 @@ def plan_session(
     The same arguments give the same blocks with the same ids. BadSettings when there is nothing to measure, or
     when the profile does not say how much of it.
     """
+    if profile.lane == "instructions":
+        tests = [test for test in tests if test.reported]  # each is counted on a server of its own, which it warms
     if not tests:
         raise BadSettings(f"session {session_id}: no tests to run")
     chosen = {release.version: release for release in (*releases, control)}
@@ -128,8 +130,20 @@ def test_seconds(test: Test, profile: Profile) -> int:
 
 def counted_events(test: Test, profile: Profile) -> int:
     """Counted events of a test in the instructions lane."""
-    assert test.counted is not None
-    return max(1, round(test.counted.events * profile.events_factor))
+    assert test.counted_events is not None
+    return max(1, round(test.counted_events * profile.events_factor))
+
+
+def recipe_of(plan: SessionPlan, test: Test) -> DataRecipe:
+    """The data that a test begins with, or in the time lane the first test of a block.
+
+    A counted test has data of its own, whatever else the plan measures: what a test before the writes counts is of
+    tables just loaded, what all others count is of tables whose indexes were updated since.
+    """
+    if plan.size:
+        return DataRecipe(None)
+    aged = plan.lane == "instructions" and test.phase != "pre"
+    return DataRecipe(plan.scale, plan.profile.age_updates if aged else 0, DATA_SEED)
 
 
 def step_seconds(test: Test, size: InsertSize) -> float:

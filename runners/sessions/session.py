@@ -47,9 +47,9 @@ from runners.sessions.events import (
     TestDone,
 )
 from runners.sessions.lanes import TestResult
-from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
-from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
-from runners.sessions.prepared_data import DataRecipe, prepare, prune
+from runners.sessions.model import DataRecipe, Outcome, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.planning import block_seconds, data_bytes, estimate, recipe_of, repeat_of
+from runners.sessions.prepared_data import Prepared, prepare, prune
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 
@@ -292,6 +292,15 @@ def _run_row(context: _SessionContext, session: Session, run: PlannedRun) -> Run
     )
 
 
+def _prepared(context: _SessionContext, engine: Engine) -> dict[DataRecipe, Prepared]:
+    """All data that the tests of a block begin with."""
+    plan, tests = context.plan, dict[DataRecipe, list[Test]]()
+    for test in plan.tests:
+        tests.setdefault(recipe_of(plan, test), []).append(test)
+    folder, needed = context.state / "prepared", 2 * data_bytes(plan)
+    return {recipe: prepare(engine, recipe, of_it, folder, needed=needed) for recipe, of_it in tests.items()}
+
+
 def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
     """One block, in a worker's thread, which lives as long as its servers."""
     plan, began = context.plan, time.monotonic()
@@ -305,14 +314,14 @@ def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
 
     with context.engine(block.run) as engine:
         try:
-            recipe = DataRecipe(None) if plan.size else DataRecipe(plan.scale, plan.profile.age_updates, DATA_SEED)
-            prepared = prepare(engine, recipe, plan.tests, context.state / "prepared", needed=2 * data_bytes(plan))
+            prepared = _prepared(context, engine)
         except (EngineError, WorkloadFailed) as error:
             if context.stop.is_set():
                 raise Interrupted from error
             row = as_block(block, at, "failed", f"preparing the data: {error}", {})
         else:
-            context.tell(DataPrepared(block.run.release.name, prepared.seconds, prepared.reused))
+            seconds, reused = sum(data.seconds for data in prepared.values()), all(d.reused for d in prepared.values())
+            context.tell(DataPrepared(block.run.release.name, seconds, reused))
             row = measure_block(plan, block, engine, prepared, context.metrics, stop=context.stop, on_test=on_test)
     context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
     return row

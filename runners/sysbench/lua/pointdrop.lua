@@ -7,7 +7,7 @@
 --   end)
 --
 -- The outer function defines the statements and returns the inner one, which is one event.
--- Runs unchanged on MySQL, MariaDB, MyRocks and Postgres. Commands: prepare, run, explain.
+-- Runs unchanged on MySQL, MariaDB, MyRocks and Postgres. Commands: prepare, heat, run, explain.
 -- An operation is one statement; BEGIN and COMMIT are statements too.
 
 local pd = {}
@@ -40,10 +40,50 @@ sysbench.cmdline.options = {
    order_ranges = { "ORDER BY range selects in a transaction", 1 },
    distinct_ranges = { "DISTINCT range selects in a transaction", 1 },
    count_pid = { "Count instructions of this process under callgrind; -1 for the connection's own; 0 for none", 0 },
-   count_warmup = { "Events before counting", 0 },
-   count_events = { "Events to count", 0 },
+   count_events = { "Events to count, after the warm-up", 0 },
    count_vgdb = { "vgdb with its options, as the shell takes it", "vgdb" },
+   heat_s = { "Seconds after which heating ends, whatever is left", 60 },
 }
+
+-- The warm-up of a counted test ---------------------------------------------------------------------------
+
+-- Its ids are not drawn but walked, every WALK_STEP-th of the table and a quarter of it twice, so that each page is
+-- searched as often as a structure that builds itself wants before it is built. InnoDB hashes a page after a search for
+-- every 16th of its rows, and begins with that only after the first hundred searches of an index. The step has no factor
+-- in common with the sizes of tables, so that the second round meets other rows.
+local WALK_STEP, WALK_ROUNDS = 7, 1.25
+-- It ends sooner when its events have read the table so many times: what one search costs is then nothing beside them.
+local READ_ROUNDS = 20
+-- And there are that many events at least, for plans that are chosen anew after a few executions.
+local LEAST_EVENTS = 10
+
+-- Rows that the walk has stepped over, and that its events have read; nil while ids are drawn.
+local walk
+
+-- Says that the event reads so many rows without an id being drawn for them.
+function pd.reads_rows(count)
+   if walk then
+      walk.read = walk.read + count
+   end
+end
+
+local function walked_id()
+   local id = walk.stepped % sysbench.opt.table_size + 1
+   walk.stepped = walk.stepped + WALK_STEP
+   return id
+end
+
+-- Runs `body` until the walk is done.
+local function walk_through(body)
+   local rows, events = sysbench.opt.table_size, 0
+   walk = { stepped = 0, read = 0 }
+   while events < LEAST_EVENTS or
+      (walk.stepped < WALK_ROUNDS * rows and walk.read < READ_ROUNDS * rows and events * WALK_STEP < WALK_ROUNDS * rows) do
+      body()
+      events = events + 1
+   end
+   walk = nil
+end
 
 -- Random values -------------------------------------------------------------------------------------------
 
@@ -81,6 +121,9 @@ function pd.any_id()
    if sysbench.opt.one_row then
       return 1
    end
+   if walk then
+      return walked_id()
+   end
    if sysbench.opt.zipf then
       any_zipf = any_zipf or zipfian(sysbench.opt.table_size)
       return any_zipf()
@@ -90,7 +133,12 @@ end
 
 -- The first of `size` adjacent ids, all of them in the table.
 function pd.any_range_start(size)
-   return sysbench.rand.uniform(1, math.max(1, sysbench.opt.table_size - size + 1))
+   local last = math.max(1, sysbench.opt.table_size - size + 1)
+   if walk then
+      pd.reads_rows(size)
+      return math.min(walked_id(), last)
+   end
+   return sysbench.rand.uniform(1, last)
 end
 
 -- `size` random ids, in a table that is used again.
@@ -106,6 +154,7 @@ end
 -- The `size` adjacent ids from the middle of the table.
 function pd.middle_ids(size)
    local first = math.floor(sysbench.opt.table_size / 2) - math.floor(size / 2)
+   pd.reads_rows(size)
    for i = 1, size do
       ids[i] = first + i
    end
@@ -264,27 +313,28 @@ local function callgrind(pid, commands)
    end
 end
 
--- Runs `body` once an event; instructions are counted from just after event number count_warmup to just after event
--- number count_warmup + count_events, all of it on the connection's own thread, so the window is exact. A dump sets
--- callgrind's counters to zero for the next test, and switched off before it they stay there.
+-- The first event is the warm-up, each one after it runs `body`; instructions are counted from the begin of the second to
+-- the end of the last, all of it on the connection's own thread, so the window is exact. A dump sets callgrind's counters to
+-- zero, and switched off before it they stay there.
 local function counted(body)
    local events, before = 0, 0
    return function()
-      local pid = sysbench.opt.count_pid
-      if events == sysbench.opt.count_warmup then
-         if pid == -1 then
-            pid = tonumber(connection:query_row("SELECT pg_backend_pid()"))
-            sysbench.opt.count_pid = pid
+      if events == 0 then
+         walk_through(body)
+         if sysbench.opt.count_pid == -1 then
+            sysbench.opt.count_pid = tonumber(connection:query_row("SELECT pg_backend_pid()"))
          end
          before = executed
-         callgrind(pid, "instrumentation on")
+         callgrind(sysbench.opt.count_pid, "instrumentation on")
+      else
+         body()
       end
-      body()
+      if events == sysbench.opt.count_events then
+         callgrind(sysbench.opt.count_pid, "-c instrumentation off -c dump")
+         print(("counted: pid=%d events=%d statements=%d"):format(
+            sysbench.opt.count_pid, sysbench.opt.count_events, executed - before))
+      end
       events = events + 1
-      if events == sysbench.opt.count_warmup + sysbench.opt.count_events then
-         callgrind(pid, "-c instrumentation off -c dump")
-         print(("counted: pid=%d events=%d statements=%d"):format(pid, sysbench.opt.count_events, executed - before))
-      end
    end
 end
 
@@ -408,8 +458,42 @@ local function prepare()
    connection:disconnect()
 end
 
+-- Rows that one statement of heating reads, so that it can end in time.
+local HEATED_ROWS = 100000
+
+-- Reads every row by the primary key and every entry of the secondary index, in their order, so that all of both is in the
+-- server's memory, as far as that goes, and nothing is read for the first time while a test is measured.
+local function heat()
+   connect()
+   local postgres = sysbench.sql.driver():name() == "pgsql"
+   if postgres then
+      for _, name in ipairs({ "enable_seqscan", "enable_bitmapscan" }) do
+         connection:query("SET " .. name .. " = off")
+      end
+      -- Workers would read with memory of their own.
+      connection:query("SET max_parallel_workers_per_gather = 0")
+   end
+   local ends = os.time() + sysbench.opt.heat_s
+   for number = sysbench.tid % sysbench.opt.threads + 1, sysbench.opt.tables, sysbench.opt.threads do
+      for _, by in ipairs({ { "id", "c", "PRIMARY" }, { "k", "k", "k_" .. number } }) do
+         local key, column, index = unpack(by)
+         local hint = postgres and "" or (" FORCE INDEX (%s)"):format(index)
+         for first = 0, sysbench.opt.table_size, HEATED_ROWS do
+            if os.time() >= ends then
+               connection:disconnect()
+               return
+            end
+            connection:query(("SELECT COUNT(%s) FROM sbtest%u%s WHERE %s > %u AND %s <= %u"):format(
+               column, number, hint, key, first, key, first + HEATED_ROWS))
+         end
+      end
+   end
+   connection:disconnect()
+end
+
 sysbench.cmdline.commands = {
    prepare = { prepare, sysbench.cmdline.PARALLEL_COMMAND },
+   heat = { heat, sysbench.cmdline.PARALLEL_COMMAND },
    explain = { explain },
 }
 

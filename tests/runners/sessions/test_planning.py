@@ -15,7 +15,7 @@ from history.errors import BadSettings
 from history.model import Fingerprint, Run, Session
 from runners.sessions import SessionPlan, estimate, repeat_plan
 from runners.sessions.bundle import bundle_of, workload
-from runners.sessions.planning import repeat_of, settle_seconds, workload_seed
+from runners.sessions.planning import recipe_of, repeat_of, settle_seconds, workload_seed
 from runners.settings.dbms import RenderedOptions
 
 MakePlan = Callable[..., SessionPlan]
@@ -106,6 +106,28 @@ def test_the_wait_after_writes_is_the_published_one_within_its_bound(make_plan: 
 def test_a_session_is_of_one_dbms_and_has_tests(make_plan: MakePlan) -> None:
     with pytest.raises(BadSettings, match="no tests"):
         make_plan(tests=())
+
+
+def test_the_workload_of_a_count_does_not_depend_on_what_else_is_counted(make_plan: MakePlan) -> None:
+    few, more = ("point-query.range100",), ("point-query.range100", "insert.range100")
+    alone, beside = (workload(make_plan(lane="instructions", tests=tests)) for tests in (few, more))
+    assert alone == beside
+    timed, timed_beside = (workload(make_plan(tests=tests)) for tests in (few, more))
+    assert timed != timed_beside, "one server runs all timed tests, each on what the one before it left"
+
+
+def test_steps_that_only_warm_caches_are_not_counted(make_plan: MakePlan) -> None:
+    tests = ("point-query.warm.range100", "point-query.range100")
+    assert [test.name for test in make_plan(lane="instructions", tests=tests).tests] == ["point-query.range100"]
+    assert [test.name for test in make_plan(tests=tests).tests] == list(tests)
+
+
+def test_counts_before_the_writes_are_of_tables_just_loaded(make_plan: MakePlan) -> None:
+    tests = ("point-query.pre.range100", "update-index.range100", "point-query.range100")
+    counted, timed = make_plan(lane="instructions", tests=tests), make_plan(tests=tests)
+    updates = counted.profile.age_updates
+    assert [recipe_of(counted, test).age_updates for test in counted.tests] == [0, updates, updates]
+    assert {recipe_of(timed, test) for test in timed.tests} == {recipe_of(timed, timed.tests[0])}
 
 
 def test_a_run_is_planned_again_from_its_bundle_alone(make_plan: MakePlan) -> None:
