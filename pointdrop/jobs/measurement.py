@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,8 @@ from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
 from runners.sessions.session import HOST_LOCK
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
+
+FETCHES_AT_ONCE = 2
 
 
 @dataclass
@@ -210,17 +213,19 @@ def _still_wanted(setup: MeasurementSetup, work: Work, server: str) -> list[Rele
 
 
 def _fetch(setup: MeasurementSetup, releases: Iterable[Release], measured: Measured) -> dict[str, Release]:
-    """Releases by version, verified and unpacked, their pins in the history."""
+    """Releases by version, verified and unpacked, their pins in the history; the next one is downloaded while the one
+    before is unpacked."""
+    wanted = {release.version: release for release in releases}
     fetched: dict[str, Release] = {}
-    for release in releases:
-        if release.version in fetched:
-            continue
-        try:
-            fetched[release.version] = setup.catalogue.fetch(release.dbms, release.version).release
-        except ReleaseError as error:
-            measured.incomplete.append(str(error))
-            continue
-        setup.store.pin_release(fetched[release.version])
+    with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
+        under_way = [(name, pool.submit(setup.catalogue.fetch, r.dbms, name)) for name, r in wanted.items()]
+        for version, fetch in under_way:
+            try:
+                fetched[version] = fetch.result().release
+            except ReleaseError as error:
+                measured.incomplete.append(str(error))
+                continue
+            setup.store.pin_release(fetched[version])
     return fetched
 
 
