@@ -49,8 +49,21 @@ def chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
     return (FILTERS[name] == value for name, value in filters.items() if value is not None)
 
 
-def counts() -> ColumnElement[bool]:
-    """The condition under which a block counts: it is ok, and neither it nor its run or session is superseded."""
+def outdated_epochs(connection: Connection) -> list[int]:
+    """Epochs that measured by an older method than the newest in the history: a test of the same name reported something
+    else then, so that no control release joins its values with those of now. Imported figures have no method."""
+    query = select(schema.epoch.c.pk, schema.fingerprint.c.facts).join(
+        schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk
+    )
+    facts = {pk: json.loads(text) for pk, text in connection.execute(query)}
+    methods = {pk: int(known.get("method", 1)) for pk, known in facts.items() if "workload" in known}
+    newest = max(methods.values(), default=1)
+    return [pk for pk, method in methods.items() if method < newest]
+
+
+def counts(connection: Connection) -> ColumnElement[bool]:
+    """The condition under which a block counts: it is ok, measured by the newest method, and neither it nor its run or
+    session is superseded."""
     gone = schema.supersession.c
 
     def superseded(kind: str, name: Any) -> ColumnElement[bool]:
@@ -61,6 +74,7 @@ def counts() -> ColumnElement[bool]:
         not_(superseded("block", _block.id)),
         not_(superseded("run", _run.id)),
         not_(superseded("session", _session.id)),
+        _session.epoch_pk.not_in(outdated_epochs(connection)),
     )
 
 
@@ -195,7 +209,7 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
     query = (
         select(_release.version, func.count())
         .select_from(joined())
-        .where(counts(), *chosen(wanted))
+        .where(counts(connection), *chosen(wanted))
         .group_by(_release.version)
     )
     blocks_by_version: dict[str, int] = dict(connection.execute(query).all())
@@ -205,7 +219,7 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
 
 def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
     """Lines with blocks that count, in version order, and `majors` where there are two or more, last."""
-    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(), *chosen({"dbms": dbms})).distinct()
+    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(connection), *chosen({"dbms": dbms})).distinct()
     keys = [LineKey(*row) for row in connection.execute(query)]
     lines_by_place = Counter(key._replace(line=MAJORS) for key in keys)
     keys += [key for key, count in lines_by_place.items() if count > 1]
@@ -225,7 +239,7 @@ def newest_details(
             detail.test == test,
             _release.dbms == dbms,
             _release.version == version,
-            counts(),
+            counts(connection),
             *chosen(filters),
         )
         .order_by(_block.started.desc(), _block.id.desc())
