@@ -53,7 +53,7 @@ sysbench.cmdline.options = {
 -- in common with the sizes of tables, so that the second round meets other rows.
 local WALK_STEP, WALK_ROUNDS = 7, 1.25
 -- It ends sooner when its events have read the table so many times: what one search costs is then nothing beside them.
-local READ_ROUNDS = 20
+local READ_ROUNDS = 5
 -- And there are that many events at least, for plans that are chosen anew after a few executions.
 local LEAST_EVENTS = 10
 
