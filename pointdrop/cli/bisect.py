@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,12 +16,12 @@ from pointdrop.cli.rows import emit, json_text, print_rows
 from pointdrop.paths import configs_dir, state_dir
 
 if TYPE_CHECKING:
-    from detector.bisect import Answer
+    from detector.bisect_answers import Answer, CandidatePair
     from pointdrop.jobs.bisect import Bisection
 
 INCOMPLETE = 4
 #: Columns in CSV and Markdown.
-CANDIDATE = ("candidate", "level", "change_pct", "side", "note")
+CANDIDATE = ("candidate", "level", "change_pct", "side", "blocks", "note")
 
 
 def bisect(
@@ -37,7 +37,7 @@ def bisect(
     config: Annotated[str, typer.Option(help="Config of all candidates.")] = "default",
     benchmark: options.BenchmarkCatalogue = "sysbench",
     profile: options.Profile = "",
-    budget: Annotated[int, typer.Option(min=2, help="Blocks of candidates that may be measured in all.")] = 40,
+    budget: Annotated[int, typer.Option(min=4, help="Blocks that may be measured in all, of the ends too.")] = 100,
     sandbox: Annotated[bool, typer.Option("--sandbox", help="Build inside bubblewrap.")] = False,
     format: Annotated[
         Format, typer.Option("--format", help="text and json: the answer; csv and markdown: a row a candidate.")
@@ -49,21 +49,26 @@ def bisect(
 ) -> None:
     """Find the release or commit that moved a test, in three-state steps: good, bad, or not to be told.
 
-    A bisection that was stopped goes on where it was; a larger --budget goes further. Exit code 4 when the answer is an
-    interval and not one candidate, or when the two ends turn out to be the same.
+    GOOD and BAD are measured first: when they do not differ, that is the answer. A bisection that was stopped goes on
+    where it was, on the same machine; a larger --budget goes further.
 
-    JSON keys: after, first, between, exact, reason, differ, dbms, test, metric, levels, blocks. CSV columns: candidate,
-    level, change_pct, side, note.
+    Exit code 4 when the answer is an interval and not one candidate, when the ends do not differ, or when that is not
+    known, because an end cannot be measured or the budget is spent.
+
+    JSON keys: answer (found, interval, no-difference, undecided), after, first, between, exact, reason, differ, ends,
+    step, dbms, test, metric, levels, blocks. after, first and step are null when nothing was found, differ and ends
+    when the ends were not told apart. ends and step have before, after, change_pct, low_pct, high_pct, blocks_before,
+    blocks_after; blocks counts those of all candidates. CSV columns: candidate, level, change_pct, side, blocks, note.
     """
-    from detector.bisect import begin
+    from detector.bisect_answers import Found
+    from history.errors import BadSettings
     from history.metrics import load_metrics
     from pointdrop.cli.compare import pick_profile
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.bisect import (
-        Bisection,
         BisectionSetup,
         commit_candidates,
-        load_bisection,
+        new_bisection,
         release_candidates,
         run_bisection,
         state_path,
@@ -75,6 +80,8 @@ def bisect(
     configs, state = configs_dir(), state_dir()
     tests = load_benchmark(benchmark, configs)
     metrics = load_metrics(configs)
+    if metric not in metrics:
+        raise BadSettings(f"no metric {metric!r}; there are: {', '.join(known.name for known in metrics)}")
     chosen = pick_profile(profile, metrics[metric].lane, configs)
     with Reporter(quiet) as reporter:
         catalogue = Catalogue(configs, state, offline=offline)
@@ -98,54 +105,106 @@ def bisect(
             on_event=reporter.on_event,
             say=reporter.say,
         )
-        fresh = Bisection(dbms=dbms, test=test, metric=metric, config=config, machine=begin(candidates, budget))
+        fresh = new_bisection(setup, dbms, config, candidates, budget)
         path = state_path(setup, fresh)
         reporter.say(f"{len(candidates)} candidates from {candidates[0]} to {candidates[-1]}; state in {path}")
-        bisection = load_bisection(path, fresh)
-        answer = run_bisection(setup, path, bisection)
+        bisection, answer = run_bisection(setup, path, fresh)
     _print(bisection, answer, format, out)
-    raise typer.Exit(0 if answer.exact else INCOMPLETE)
+    raise typer.Exit(0 if isinstance(answer, Found) else INCOMPLETE)
 
 
 def levels_of(bisection: Bisection) -> dict[str, float]:
-    """The mean of each candidate that was measured, in the metric's unit."""
-    return {name: fmean(values) for name, values in bisection.values.items() if values}
+    """The level of each candidate that was measured, in the metric's unit."""
+    return {name: median(blocks.values) for name, blocks in bisection.machine.blocks.items() if blocks.values}
 
 
 def candidate_rows(bisection: Bisection) -> list[dict[str, Any]]:
     """A row for each candidate that was measured or could not be, in order; changes are relative to the first one."""
-    levels = levels_of(bisection)
-    reference = levels.get(bisection.machine.candidates[0])
+    from detector.bisect import sides
+
+    machine, levels, side = bisection.machine, levels_of(bisection), sides(bisection.machine)
+    reference = levels.get(machine.candidates[0])
     rows = []
-    for name in bisection.machine.candidates:
-        if name in levels or name in bisection.notes:
+    for name in machine.candidates:
+        if blocks := machine.blocks.get(name):
             level = levels.get(name)
-            change = None if level is None or not reference else round(100 * (level / reference - 1), 4)
-            side = bisection.machine.tried[name].side if name in bisection.machine.tried else "end"
-            note = bisection.notes.get(name, "")
-            rows.append({"candidate": name, "level": level, "change_pct": change, "side": side, "note": note})
+            rows.append(
+                {
+                    "candidate": name,
+                    "level": level,
+                    "change_pct": None if level is None or not reference else round(100 * (level / reference - 1), 4),
+                    "side": "end" if name in (machine.candidates[0], machine.candidates[-1]) else side.get(name),
+                    "blocks": len(blocks.values),
+                    "note": blocks.unusable,
+                }
+            )
     return rows
 
 
 def answer_lines(bisection: Bisection, answer: Answer) -> list[str]:
     """The answer in a sentence, then what was measured."""
-    inside = ", ".join((*answer.between, answer.first))
-    lines = [f"The change came after {answer.after}, with one of {inside}: {answer.reason}."]
-    if answer.exact:
-        lines = [f"{answer.first} is the first at the new level of {bisection.test} ({bisection.metric})."]
-    elif not answer.differ:
-        lines = [f"There is nothing to find: {answer.reason}."]
-    for row in candidate_rows(bisection):
+    from detector.bisect_answers import Found, Interval, NoDifference
+
+    of = f"{bisection.test} ({bisection.metric})"
+    match answer:
+        case Found():
+            lines = [f"{answer.first} is the first at the new level of {of}: {answer.step} against {answer.after}."]
+        case Interval():
+            inside = ", ".join((*answer.between, answer.first))
+            lines = [f"The change came after {answer.after}, with one of {inside}: {answer.reason}."]
+        case NoDifference():
+            lines = [f"There is nothing to find in {of}: {answer.reason}."]
+        case _:
+            lines = [f"Nothing can be said of {of}: {answer.reason}."]
+    rows = candidate_rows(bisection)
+    for row in rows:
         if row["change_pct"] is not None:
-            lines.append(f"  {row['candidate']:<42} {row['level']:>16,.1f}  {row['change_pct']:+7.2f} %  {row['side']}")
-    return [*lines, *(f"  {name}: {why}" for name, why in bisection.notes.items())]
+            side = row["side"] or ""
+            lines.append(
+                f"  {row['candidate']:<42} {row['level']:>16,.1f}  {row['change_pct']:+7.2f} %  {side}".rstrip()
+            )
+    return [*lines, *(f"  {row['candidate']}: {row['note']}" for row in rows if row["note"])]
+
+
+def answer_row(answer: Answer) -> dict[str, Any]:
+    """The answer's keys of the JSON."""
+    from detector.bisect_answers import Found, Interval, NoDifference
+
+    seen = answer if isinstance(answer, Found | Interval) else None
+    ends = seen.ends if seen else answer.ends if isinstance(answer, NoDifference) else None
+    names = {"Found": "found", "Interval": "interval", "NoDifference": "no-difference", "Undecided": "undecided"}
+    return {
+        "answer": names[type(answer).__name__],
+        "after": seen and seen.after,
+        "first": seen and seen.first,
+        "between": answer.between if isinstance(answer, Interval) else (),
+        "exact": isinstance(answer, Found),
+        "reason": "" if isinstance(answer, Found) else answer.reason,
+        "differ": None if ends is None else seen is not None,
+        "ends": ends and _pair_row(ends),
+        "step": seen and _pair_row(seen.step),
+    }
+
+
+def _pair_row(pair: CandidatePair) -> dict[str, Any]:
+    seen = pair.comparison
+    interval = [value if math.isfinite(value) else None for value in (seen.low_pct, seen.high_pct)]
+    return {
+        "before": pair.before.candidate,
+        "after": pair.after.candidate,
+        "change_pct": seen.change_pct,
+        "low_pct": interval[0],
+        "high_pct": interval[1],
+        "blocks_before": seen.blocks_before,
+        "blocks_after": seen.blocks_after,
+    }
 
 
 def _print(bisection: Bisection, answer: Answer, format: Format, out: Path | None) -> None:
     if format is Format.json:
         asked = {"dbms": bisection.dbms, "test": bisection.test, "metric": bisection.metric}
         measured = {"levels": levels_of(bisection), "blocks": bisection.machine.spent}
-        emit(json_text({**asdict(answer), **asked, **measured}), out)
+        emit(json_text({**answer_row(answer), **asked, **measured}), out)
     elif format is Format.text:
         emit("".join(f"{line}\n" for line in answer_lines(bisection, answer)), out)
     else:

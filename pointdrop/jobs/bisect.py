@@ -1,21 +1,23 @@
 """Finds the release, or the commit, that brought a change: measures what `detector.bisect` asks for, and tells it.
 
 The state stands below `STATE/bisect` and is written after every block, so a bisection that was stopped goes on where it
-was. Its blocks hold one test only and therefore stay out of the history.
+was, on the same machine with the same workload. Its blocks hold one test only and therefore stay out of the history.
 """
 
 from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from detector.bisect import Answer, BisectState, Measure, nothing_to_find, record, side_of, step
+from detector.bisect import BisectState, Measure, begin, record_block, record_unusable, resumed, sides, step
+from detector.bisect_answers import Answer, Judge
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.files import write_atomically
@@ -24,6 +26,7 @@ from history.model import Block, Release, Run, Session
 from history.versions import version_key
 from pointdrop.jobs.comparison_sides import Shelf
 from pointdrop.jobs.release_selection import releases_by_line
+from runners.errors import HostBusy, HostChanged, OutOfSpace
 from runners.releases import Installed, ReleaseError
 from runners.sessions import Event, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
@@ -42,10 +45,8 @@ class Bisection(BaseModel):
     metric: str
     config: str
     machine: BisectState
-    values: dict[str, tuple[float, ...]] = {}
-    """Block values of the metric by candidate."""
-    notes: dict[str, str] = {}
-    """Why a candidate could not be measured."""
+    session: Session | None = None
+    """The first one; all others have its fingerprint, or values would not be comparable."""
 
 
 @dataclass(frozen=True)
@@ -102,18 +103,24 @@ def release_candidates(releases: Iterable[Release], good: str, bad: str) -> list
 
 
 def commit_candidates(repository: str, good: str, bad: str) -> list[str]:
-    """Commits from `good` to `bad` along first parents, oldest first, as full hashes."""
+    """Commits from `good` to `bad` along first parents, oldest first, as full hashes.
+
+    BadSettings when `good` is no ancestor of `bad`: a change on its own branch would be blamed on the other one.
+    """
 
     def git(*arguments: str) -> list[str]:
         done = subprocess.run(("git", "-C", repository, *arguments), capture_output=True, text=True, check=False)
         if done.returncode:
-            raise BadSettings(f"{repository}: git {' '.join(arguments)}: {done.stderr.strip()}")
+            raise BadSettings(f"{repository}: git {' '.join(arguments)}: {done.stderr.strip() or 'nothing'}")
         return done.stdout.split()
 
-    (first,) = git("rev-parse", "--verify", f"{good}^{{commit}}")
-    between = git("rev-list", "--first-parent", "--reverse", f"{good}..{bad}")
-    if not between:
+    first, last = (git("rev-parse", "--verify", f"{name}^{{commit}}")[0] for name in (good, bad))
+    shared = git("merge-base", first, last)[0]
+    if first == last or shared == last:
         raise BadSettings(f"no commits from {good} to {bad}; GOOD comes before BAD")
+    if shared != first:
+        raise BadSettings(f"{bad} does not contain {good}; they have {shared} in common, which can be GOOD")
+    between = git("rev-list", "--first-parent", "--reverse", f"{first}..{last}")
     if len(between) > MOST_COMMITS:
         raise BadSettings(f"{len(between)} commits from {good} to {bad}; bisect releases first")
     return [first, *between]
@@ -129,52 +136,63 @@ def state_path(setup: BisectionSetup, bisection: Bisection) -> Path:
 
 
 def load_bisection(path: Path, fresh: Bisection) -> Bisection:
-    """What was found so far, with the budget asked for now, or `fresh`."""
+    """`fresh` with the blocks that were measured so far."""
     if not path.is_file():
-        return fresh
+        return fresh.model_copy()
     try:
         held = Bisection.model_validate_json(path.read_bytes())
+        return fresh.model_copy(update={"machine": resumed(fresh.machine, held.machine), "session": held.session})
     except ValidationError as error:
         raise BadSettings(f"{path} is not a bisection of this version; remove it to begin anew") from error
-    held.machine = held.machine.model_copy(update={"budget": fresh.machine.budget})
-    return held
 
 
-def run_bisection(setup: BisectionSetup, path: Path, bisection: Bisection) -> Answer:
-    """Measure until there is an answer; every block is in `bisection` and `path` as soon as it is finished."""
+def new_bisection(setup: BisectionSetup, dbms: str, config: str, candidates: Sequence[str], budget: int) -> Bisection:
+    """A bisection nothing was measured of; InvalidSeries when there is nothing to bisect."""
+    judge = Judge(floor_pct=setup.metric.smallest_change_pct, noise=noise_prior(setup.metric, setup.test.name))
+    machine = begin(candidates, budget, judge, repeat_ends=setup.profile.lane == "time")
+    return Bisection(dbms=dbms, test=setup.test.name, metric=setup.metric.name, config=config, machine=machine)
+
+
+def run_bisection(setup: BisectionSetup, path: Path, fresh: Bisection) -> tuple[Bisection, Answer]:
+    """Measure until there is an answer, going on from what stands at `path`, where every block is kept once finished.
+
+    HostBusy when another process is at it, HostChanged when the blocks at `path` are of another machine or workload.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    good, *between, bad = bisection.machine.candidates
-    floor_pct, noise = setup.metric.smallest_change_pct, noise_prior(setup.metric, bisection.test)
-    while isinstance(wanted := step(bisection.machine), Measure):
-        candidate = wanted.candidate
-        setup.say(f"measuring {candidate} ({wanted.blocks} blocks), between {good} and {bad}")
-        try:
-            _measure(setup, path, bisection, wanted)
-        except ReleaseError as error:
-            bisection.notes[candidate] = str(error).splitlines()[0]
-            bisection.machine = record(bisection.machine, candidate, "unusable", 0)
-            write_atomically(path, bisection.model_dump_json(indent=1))
-            setup.say(f"{candidate} cannot be measured: {bisection.notes[candidate]}")
-            continue
-        low, high, middle = (bisection.values.get(name, ()) for name in (good, bad, candidate))
-        side = side_of(low, high, middle, floor_pct=floor_pct, noise=noise) if middle else "unusable"
-        bisection.machine = record(bisection.machine, candidate, side, wanted.blocks)
-        write_atomically(path, bisection.model_dump_json(indent=1))
-        if low and high and (reason := nothing_to_find(low, high, floor_pct=floor_pct, noise=noise)):
-            return Answer(good, bad, tuple(between), False, reason, differ=False)
-        setup.say(f"{candidate} is {side}")
-    return wanted
+    try:
+        with FileLock(path.with_suffix(".lock"), timeout=0):
+            bisection = load_bisection(path, fresh)
+            while isinstance(wanted := step(bisection.machine), Measure):
+                setup.say(f"measuring {', '.join(wanted.candidates)} (blocks of each: {wanted.blocks})")
+                _measure(setup, path, bisection, wanted)
+                for candidate, side in sides(bisection.machine).items():
+                    if side and candidate in wanted.candidates:
+                        why = bisection.machine.blocks[candidate].unusable
+                        setup.say(f"{candidate} is {side}" + (f": {why}" if why else ""))
+            return bisection, wanted
+    except Timeout:
+        raise HostBusy(f"another process is at this bisection ({path}); wait for it to end") from None
 
 
 def _measure(setup: BisectionSetup, path: Path, bisection: Bisection, wanted: Measure) -> None:
-    """One session: the candidate beside both ends; counted ends are not counted again, since they do not change."""
-    counted = setup.profile.lane == "instructions"
-    ends = (bisection.machine.candidates[0], bisection.machine.candidates[-1])
-    needed = [end for end in ends if not (counted and len(bisection.values.get(end, ())) >= wanted.blocks)]
-    installed = {name: setup.get(name) for name in dict.fromkeys((wanted.candidate, *needed))}
+    """One session of what is wanted; a candidate that cannot be fetched, built or started is marked, and the machine
+    says what to measure instead."""
+
+    def keep(machine: BisectState) -> None:
+        bisection.machine = machine
+        write_atomically(path, bisection.model_dump_json(indent=1))
+
+    installed: dict[str, Installed] = {}
+    for name in wanted.candidates:
+        try:
+            installed[name] = setup.get(name)
+        except ReleaseError as error:
+            keep(record_unusable(bisection.machine, name, str(error).splitlines()[0]))
     by_version = {build.release.version: name for name, build in installed.items()}
-    if len(by_version) < len(installed):
-        raise ReleaseError(f"{wanted.candidate} builds to the same version as another candidate")
+    for name in installed.keys() - set(by_version.values()):
+        keep(record_unusable(bisection.machine, name, "it builds to the same version as another candidate"))
+    if len(by_version) < len(wanted.candidates):
+        return
     plan = plan_session(
         session_id=f"bisect-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
         plan="bisect",
@@ -183,19 +201,42 @@ def _measure(setup: BisectionSetup, path: Path, bisection: Bisection, wanted: Me
         tests=(setup.test,),
         profile=setup.profile,
         releases=[build.release for build in installed.values()],
-        control=installed[wanted.candidate].release,
+        control=installed[wanted.candidates[0]].release,
         configs=(bisection.config,),
         blocks=wanted.blocks,
-        seed=setup.seed + len(bisection.values),
+        seed=setup.seed + bisection.machine.spent,
+        noisy_repeats=0,  # the machine asks for more, within the budget
     )
 
     def sink(session: Session, row: Run, block: Block) -> None:
-        name = by_version[row.release.version]
-        values = [m.value for m in block.measurements if m.metric == bisection.metric and block.status == "ok"]
-        bisection.values[name] = (*bisection.values.get(name, ()), *values)
-        write_atomically(path, bisection.model_dump_json(indent=1))
+        bisection.session = bisection.session or session
+        value, reason = _value(block, bisection)
+        keep(record_block(bisection.machine, by_version[row.release.version], value, reason))
 
     shelf = Shelf({build.release.version: build for build in installed.values()})
-    outcome = run_session(plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event)
-    for why in outcome.skipped.values():
-        raise ReleaseError(why)
+    try:
+        outcome = run_session(
+            plan,
+            shelf,
+            sink,
+            configs=setup.configs,
+            state=setup.state,
+            session=bisection.session,
+            on_event=setup.on_event,
+        )
+    except HostChanged as error:
+        raise HostChanged(f"{error}: remove {path}") from error
+    if outcome.stopped:
+        raise OutOfSpace(outcome.stopped)
+    for run in plan.runs:
+        if why := outcome.skipped.get(run.id):
+            keep(record_unusable(bisection.machine, by_version[run.release.version], why.splitlines()[0]))
+
+
+def _value(block: Block, bisection: Bisection) -> tuple[float | None, str]:
+    """The block's value, or why it has none that counts."""
+    if block.status != "ok":
+        return None, (block.reason or block.status).splitlines()[0]
+    wanted = (bisection.test, bisection.metric)
+    values = [row.value for row in block.measurements if (row.test, row.metric) == wanted]
+    return (values[0], "") if values else (None, f"it has no {bisection.metric} of {bisection.test}")

@@ -65,7 +65,7 @@ def request_result(
     finding = findings[0]
     seen = [sentence for sentence in finding.evidence if sentence.startswith(SIDE_BY_SIDE)]
     text = f"Both sides were measured again in one session: {finding.tier}. {' '.join(seen)}".strip()
-    if asked != BISECT:
+    if asked != BISECT or finding.tier == "unconfirmed":
         return {"text": text}
     between = ", ".join(finding.unmeasured)
     inside = f"with one of {between} or {finding.release}" if between else f"with {finding.release}"

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from detector.bisect import begin
+from detector.bisect import Measure, begin, record_block, record_unusable, step
+from detector.bisect_answers import Judge
 from detector.explanation import Explanation
 from history import datasets
 from history.store import Store
@@ -168,22 +169,25 @@ def test_any_cell_stays_in_its_cell(rows: list[dict[str, Any]]) -> None:
 
 
 def test_a_bisection_in_rows_and_in_words() -> None:
-    from detector.bisect import Answer, record
-
-    machine = begin(("18.0", "18.1", "18.2"), 10)
-    begun = Bisection(dbms="postgres", test="scan", metric="insn/o", config="default", machine=machine)
-    held = begun.model_copy(
-        update={
-            "values": {"18.0": (100.0,), "18.2": (145.0, 145.0)},
-            "notes": {"18.1": "does not build"},
-            "machine": record(begun.machine, "18.2", "bad", 1),
-        }
-    )
+    machine = begin(("18.0", "18.1", "18.2"), 10, Judge(floor_pct=0.5, noise=0.0015))
+    machine = record_unusable(machine, "18.1", "does not build")
+    for value in (100.0, 102.0):
+        machine = record_block(record_block(machine, "18.0", value), "18.2", 1.45 * value)
+    held = Bisection(dbms="postgres", test="scan", metric="insn/o", config="default", machine=machine)
     assert candidate_rows(held) == [
-        {"candidate": "18.0", "level": 100.0, "change_pct": 0.0, "side": "end", "note": ""},
-        {"candidate": "18.1", "level": None, "change_pct": None, "side": "end", "note": "does not build"},
-        {"candidate": "18.2", "level": 145.0, "change_pct": 45.0, "side": "bad", "note": ""},
+        {"candidate": "18.0", "level": 101.0, "change_pct": 0.0, "side": "end", "blocks": 2, "note": ""},
+        {
+            "candidate": "18.1",
+            "level": None,
+            "change_pct": None,
+            "side": "unusable",
+            "blocks": 0,
+            "note": "does not build",
+        },
+        {"candidate": "18.2", "level": 146.45, "change_pct": 45.0, "side": "end", "blocks": 2, "note": ""},
     ]
-    first, *_, last = answer_lines(held, Answer("18.0", "18.2", ("18.1",), False, "18.1 could not be measured"))
+    answer = step(machine)
+    assert not isinstance(answer, Measure)
+    first, *_, last = answer_lines(held, answer)
     assert first == "The change came after 18.0, with one of 18.1, 18.2: 18.1 could not be measured."
     assert last == "  18.1: does not build"

@@ -190,6 +190,9 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     wide = one.model_copy(update={"unmeasured": ("17.1.1", "17.1.2")})
     told = request_result("bisect-requested", [wide], sources, METRICS)
     assert "after 17.1, with one of 17.1.1, 17.1.2 or 17.2." in told["text"] and "command" not in told
+    gone = one.model_copy(update={"tier": "unconfirmed"})
+    told = request_result("bisect-requested", [gone], sources, METRICS)
+    assert "unconfirmed" in told["text"] and "The change came" not in told["text"] and "command" not in told
     assert "nothing left to measure" in request_result("bisect-requested", [], sources, METRICS)["text"]
 
 
