@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -22,8 +21,9 @@ def forecast(
     from pointdrop.jobs.measurement import estimates, remaining_estimate
     from pointdrop.jobs.night_schedule import within_budget, without_pending
     from pointdrop.jobs.session_records import unfinished_sessions
+    from runners.cores import usable_cores
 
-    cores = os.cpu_count() or 1
+    cores = len(usable_cores())
     begun = unfinished_sessions(setup.state)
     first = [remaining_estimate(setup, record, cores) for record in begun]
     work = without_pending(work, [record for record in begun if record.server == server])

@@ -5,7 +5,6 @@ What a job that was killed had begun (`session_records.py`) is finished by the n
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,13 +16,21 @@ from history.maintenance import recover_spool
 from history.model import Block, Phase, Release, Run, Session
 from history.spool import Spool
 from history.store import Store
-from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text
+from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text, without_pending
 from pointdrop.jobs.release_selection import Work, pick, select_named
-from pointdrop.jobs.session_records import SessionRecord, new_record, unfinished_sessions, write_record
+from pointdrop.jobs.session_records import (
+    SessionRecord,
+    claim,
+    new_record,
+    record_path,
+    sessions_under_way,
+    unfinished_sessions,
+    write_record,
+)
 from runners.canary import Canary, Quarantine
+from runners.cores import Cores, usable_cores
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
-from runners.sessions.session import HOST_LOCK
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
 
 
@@ -67,7 +74,7 @@ class MeasurementSetup:
     @property
     def canary(self) -> Canary:
         """Whether this host is still the machine it was."""
-        return Canary(self.state, lock=HOST_LOCK)
+        return Canary(self.state, cores=Cores())
 
 
 def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
@@ -158,8 +165,9 @@ def measure_all(
     The spool first: a session that is resumed asks the history which of its blocks are finished, and a block measured
     a second time could no longer be told from the one that was kept.
 
-    A release that cannot be fetched or verified, and work of which not even a block fits, is left out and named in
-    `incomplete`; the rest is measured. It is added to `measured`, what the same job measured before.
+    What a session of another process measures now is left to it. A release that cannot be fetched or verified, and work
+    of which not even a block fits, is left out and named in `incomplete`; the rest is measured. It is added to
+    `measured`, what the same job measured before.
     """
     later: list[Work] = []
     measured = measured or Measured()
@@ -178,13 +186,18 @@ def measure_all(
         return budget_minutes * SECONDS_A_MINUTE - (time.monotonic() - started)
 
     for begun in unfinished_sessions(setup.state):
-        setup.say(f"resuming the session {begun.id}")
-        _run(setup, begun, measured, left())
-    for item in work:
+        with claim(setup.state, begun.id) as ours:
+            if ours and record_path(setup.state, begun.id).exists():  # nobody was quicker
+                setup.say(f"resuming the session {begun.id}")
+                _run(setup, begun, measured, left())
+    under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
+    for session in under_way:
+        setup.say(f"another process measures the session {session.id}: what is in it is left to it")
+    for item in without_pending(work, under_way):
         candidates = _still_wanted(setup, item, server)
         if not candidates:
             continue
-        (wanted,) = estimates(setup, plan, server, [item], os.cpu_count() or 1)
+        (wanted,) = estimates(setup, plan, server, [item], len(usable_cores()))
         if fits(wanted, left()):
             fetched = _fetch(setup, (*candidates, item.control), measured)
             ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
@@ -194,7 +207,12 @@ def measure_all(
             later.append(item)
             continue
         item = replace(item, candidates=ready, control=fetched[item.control.version])
-        _run(setup, new_record(plan, server, item, datetime.now(UTC)), measured, left())
+        begun = new_record(plan, server, item, datetime.now(UTC))
+        with claim(setup.state, begun.id) as ours:
+            if ours:
+                _run(setup, begun, measured, left())
+            else:
+                measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
     if later and budget_minutes is not None:
         measured.incomplete.append(postponed_text(later, budget_minutes))
     return measured

@@ -110,9 +110,16 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
         record = target / RECORD
         if record.is_file():
             plans = _PLANS.validate_json(record.read_bytes())
-            if recipe.scale is None or all(test.name in plans for test in tests):
-                os.utime(target)
-                return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
+            unplanned = tuple(test for test in tests if test.name not in plans)
+            if recipe.scale and unplanned:  # never made anew: another session may be copying it
+                engine.restore(target / "data")
+                engine.start()
+                engine.wait_ready()
+                plans |= {test.name: explain(engine, test, recipe.scale) for test in unplanned}
+                engine.stop()
+                write_atomically(record, _PLANS.dump_json(plans))
+            os.utime(target)
+            return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
         check_space(folder, needed)
         _remove(target)
         engine.initialise()
