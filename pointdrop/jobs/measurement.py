@@ -29,8 +29,11 @@ from pointdrop.jobs.session_records import (
 )
 from runners.canary import Canary, Quarantine
 from runners.cores import Cores, usable_cores
+from runners.host import host_name
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
+from runners.sessions.estimates import NEWEST_BLOCKS
+from runners.sessions.prepared_data import prepared_versions
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
 
 
@@ -77,14 +80,16 @@ class MeasurementSetup:
         return Canary(self.state, cores=Cores())
 
 
-def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
+def planned_work(
+    setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = (), *, discover: bool = True
+) -> list[Work]:
     """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
 
-    The sources are asked what there is.
+    The sources are asked what there is, unless `discover` says that what they last offered will do.
     """
     work: list[Work] = []
     measures = _measures(plan, dbms)
-    for name in dict.fromkeys(measure.dbms for measure in measures):
+    for name in dict.fromkeys(measure.dbms for measure in measures if discover):
         _discover(setup, name)
     for measure in measures:
         for config in measure.configs:
@@ -140,15 +145,34 @@ def session_of(setup: MeasurementSetup, begun: SessionRecord) -> SessionPlan:
     )
 
 
-def estimates(setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
-    """Machine time of each piece of work, without downloads."""
+def estimates(
+    setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work], workers: int, *, any_host: bool = False
+) -> list[Estimate]:
+    """Machine time of each piece of work, without downloads; learned from blocks of this host, or of any."""
     now = datetime.now(UTC)
-    return [estimate(session_of(setup, new_record(plan, server, item, now)), workers=workers) for item in work]
+    return [_estimate(setup, new_record(plan, server, item, now), (), workers, any_host) for item in work]
 
 
 def remaining_estimate(setup: MeasurementSetup, begun: SessionRecord, workers: int) -> Estimate:
     """What the session still takes."""
-    return estimate(session_of(setup, begun), setup.store.block_ids(begun.id), workers)
+    return _estimate(setup, begun, setup.store.block_ids(begun.id), workers)
+
+
+def _estimate(
+    setup: MeasurementSetup, begun: SessionRecord, finished: Collection[str], workers: int, any_host: bool = False
+) -> Estimate:
+    plan = session_of(setup, begun)
+    known = timed_blocks(setup.store, plan, None if any_host else host_name())
+    kept = set() if any_host else prepared_versions(setup.state / "prepared", plan.control.dbms)
+    return estimate(plan, finished, workers, known, kept)
+
+
+def timed_blocks(store: Store, plan: SessionPlan, host: str | None) -> list[Block]:
+    """The newest blocks of `host`, of any when it is None, that say how long one of the plan takes."""
+    return store.timed_blocks(
+        host, NEWEST_BLOCKS, dbms=plan.control.dbms, server=plan.server.name, benchmark=plan.benchmark.name,
+        lane=plan.lane, profile=plan.profile.name,
+    )  # fmt: skip
 
 
 def measure_all(
@@ -289,6 +313,7 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
         state=setup.state,
         finished=finished,
         session=stored,
+        known=timed_blocks(setup.store, plan, host_name()),
         on_event=setup.on_event,
         budget_s=budget_s,
     )

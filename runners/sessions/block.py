@@ -14,6 +14,7 @@ from runners.errors import CountingFailed, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
 from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
+from runners.sessions.phases import PhaseClock
 from runners.sessions.planning import settle_seconds, workload_seed
 from runners.sessions.prepared_data import Prepared
 from runners.sessions.steps import StepLane
@@ -36,6 +37,7 @@ def measure_block(
     metrics: MetricRegistry,
     *,
     stop: Flag,
+    clock: PhaseClock,
     on_test: Callable[[Test, TestResult], None],
 ) -> Block:
     """Restore, start, run every test, stop. A server or workload that fails gives a `failed` block, not an error."""
@@ -44,22 +46,27 @@ def measure_block(
     failure = ""
     warnings: tuple[str, ...] = ()
     try:
-        engine.restore(prepared.path)
-        lane = _start(plan, engine, metrics, prepared)
+        with clock.phase("restore"):
+            engine.restore(prepared.path)
+        with clock.phase("start"):
+            lane = _start(plan, engine, metrics, prepared)
         for part in settled_parts(plan.tests):
             with engine.purge_paused() if plan.lane == "instructions" else nullcontext():
                 for test in part:
                     if stop.is_set():
                         raise Interrupted
-                    result = lane.measure(engine, test, workload_seed(plan, test, block.number))
+                    with clock.test(test.name):
+                        result = lane.measure(engine, test, workload_seed(plan, test, block.number))
                     if test.reported:
                         results[test.name] = result
                     on_test(test, result)
             if part[-1].phase in SETTLED_PHASES:
-                engine.settle()
-                if plan.lane == "time":
-                    stop.wait(settle_seconds(plan))
-        warnings = engine.stop()
+                with clock.phase("settle"):
+                    engine.settle()
+                    if plan.lane == "time":
+                        stop.wait(settle_seconds(plan))
+        with clock.phase("stop"):
+            warnings = engine.stop()
     except (EngineError, WorkloadFailed, CountingFailed) as error:
         engine.kill()
         if stop.is_set():

@@ -88,6 +88,12 @@ def prepared_key(engine: Engine, recipe: DataRecipe) -> str:
     return f"{release.dbms}-{release.version}-{digest}"
 
 
+def prepared_versions(folder: Path, dbms: str) -> set[str]:
+    """Versions that have data below `folder`, of one scale and config or another."""
+    names = (path.parent.name for path in folder.glob(f"{dbms}-*/{RECORD}"))
+    return {name.removeprefix(f"{dbms}-").rpartition("-")[0] for name in names}
+
+
 def check_space(folder: Path, needed: int) -> None:
     """OutOfSpace when `folder`'s disk cannot take `needed` bytes and keep a reserve."""
     free = shutil.disk_usage(folder).free

@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,6 +34,7 @@ from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
+from runners.sessions.estimates import block_range, estimate, load_range, newest
 from runners.sessions.events import (
     BlockDone,
     BlockStarted,
@@ -46,8 +47,9 @@ from runners.sessions.events import (
 )
 from runners.sessions.lanes import TestResult
 from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
-from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
-from runners.sessions.prepared_data import DataRecipe, prepare, prune
+from runners.sessions.phases import LOAD, WAIT, PhaseClock
+from runners.sessions.planning import DATA_SEED, data_bytes, repeat_of
+from runners.sessions.prepared_data import DataRecipe, prepare, prepared_versions, prune
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 
@@ -81,6 +83,10 @@ class _SessionContext:
     lock: Lock = field(default_factory=Lock)
     cores: list[int] = field(default_factory=list)
     """Held by this session, and not in use."""
+    begun: set[str] = field(default_factory=set)
+    """Runs whose data this session prepared, or found."""
+    known: list[Block] = field(default_factory=list)
+    """Blocks that say how long another one takes."""
     engines: dict[int, Engine] = field(default_factory=dict)
     """By core, which names a directory that no other session uses either."""
     harness_s: float = 0.0
@@ -118,6 +124,7 @@ def run_session(
     state: Path,
     finished: Collection[str] = (),
     session: Session | None = None,
+    known: Sequence[Block] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     budget_s: float | None = None,
     cores: Cores | None = None,
@@ -126,7 +133,8 @@ def run_session(
     """Measure every block of `plan` that is not in `finished`; `sink` gets each one as it ends, in this thread.
 
     `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end within
-    `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the blocks under way and
+    `budget_s` seconds, by `known` blocks of this host and those of this session; the outcome then says so in `stopped`.
+    Ctrl-C stops the servers, drops the blocks under way and
     is passed on. With `sandbox` every program of the releases runs inside bubblewrap. `cores` are those of this host.
 
     Raises HostBusy when other sessions hold the cores it needs (one for counting, all for timing), HostChanged when the
@@ -146,7 +154,7 @@ def run_session(
     queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
     host = cores or Cores()
     with host.whole_host() if plan.lane == "time" else host.free(len(queue)) as held:
-        context.cores = list(held.numbers)
+        context.cores, context.known = list(held.numbers), list(known)
         outcome.workers = len(held.numbers) if plan.lane == "instructions" else 1
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
@@ -157,7 +165,9 @@ def run_session(
         session = session or current
         end = math.inf if budget_s is None else started + budget_s
         outcome.already_done = sum(block.id in finished for block in plan.blocks)
-        context.tell(SessionStarted(plan, estimate(plan, finished, outcome.workers), outcome.already_done))
+        kept = prepared_versions(state / "prepared", plan.control.dbms)
+        expected = estimate(plan, finished, outcome.workers, known, kept)
+        context.tell(SessionStarted(plan, expected, outcome.already_done))
         for run_id, reason in outcome.skipped.items():
             context.tell(RunSkipped(run_id, reason))
         try:
@@ -217,7 +227,7 @@ def _work(
         try:
             while queue or under_way:
                 while queue and len(under_way) < outcome.workers and not outcome.stopped:
-                    if time.monotonic() + block_seconds(plan) > end:
+                    if time.monotonic() + _expected_s(context, queue[0]) > end:
                         outcome.stopped = (
                             f"time is up with {len(queue) + len(under_way)} blocks left; run it again to go on"
                         )
@@ -226,6 +236,7 @@ def _work(
                     if block.run.id in outcome.skipped:
                         continue
                     context.tell(BlockStarted(block))
+                    context.begun.add(block.run.id)
                     under_way[pool.submit(_measure, context, block)] = block
                 if not under_way:
                     break
@@ -235,6 +246,7 @@ def _work(
                     if row is None:
                         continue
                     sink(session, _run_row(context, session, block.run), row)
+                    context.known.append(row)
                     taken.add(row.id)
                     _count(outcome, row)
                     if row.status != "ok":
@@ -248,6 +260,13 @@ def _work(
                 with suppress(EngineError):
                     engine.kill()
             raise
+
+
+def _expected_s(context: _SessionContext, block: PlannedBlock) -> float:
+    """Upper end of the wall time that the block takes."""
+    known = newest(context.known)
+    load = 0.0 if block.run.id in context.begun else load_range(context.plan, known).high
+    return block_range(context.plan, known).high + load
 
 
 def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock) -> Block | None:
@@ -289,7 +308,7 @@ def _run_row(context: _SessionContext, session: Session, run: PlannedRun) -> Run
 
 def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
     """One block, in a worker's thread, which lives as long as its servers."""
-    plan, began = context.plan, time.monotonic()
+    plan, clock = context.plan, PhaseClock()
     at = datetime.now(UTC)
 
     def on_test(test: Test, result: TestResult) -> None:
@@ -307,7 +326,11 @@ def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
                 raise Interrupted from error
             row = as_block(block, at, "failed", f"preparing the data: {error}", {})
         else:
+            clock.block[WAIT if prepared.reused else LOAD] = prepared.seconds
             context.tell(DataPrepared(block.run.release.name, prepared.seconds, prepared.reused))
-            row = measure_block(plan, block, engine, prepared, context.metrics, stop=context.stop, on_test=on_test)
-    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
+            row = measure_block(
+                plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
+            )
+    row = row.model_copy(update={"phases": clock.phases()})
+    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
     return row
