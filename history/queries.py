@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
@@ -25,6 +25,13 @@ class RunFilters(TypedDict, total=False):
     lane: str | None
 
 
+class TimedFilters(RunFilters, total=False):
+    """What takes the same time."""
+
+    dbms: str | None
+    profile: str | None
+
+
 _session, _run, _block, _release = schema.session.c, schema.run.c, schema.block.c, schema.release.c
 
 #: What results can be chosen by.
@@ -38,6 +45,7 @@ FILTERS: dict[str, Any] = {
     "config": _run.config,
     "benchmark": _run.benchmark,
     "lane": _run.lane,
+    "profile": _run.profile,
 }
 LINE_COLUMNS = tuple(FILTERS[name] for name in LineKey._fields)
 RELEASE_COLUMNS = tuple(
@@ -196,6 +204,36 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
                 fields.setdefault(detail.kind, {})[detail.test] = unpack(detail.content)
         stored_blocks.append(Block(run_id=run_id, warnings=tuple(json.loads(row.warnings)), **fields))
     return stored_blocks
+
+
+def timed_blocks(connection: Connection, host: str | None, newest: int, **filters: Unpack[TimedFilters]) -> list[Block]:
+    """The newest blocks of `host` (of any when it is None) that came to their end and have phases; nothing else of them
+    is read."""
+    detail, columns = schema.detail.c, [_block[name] for name in ("id", "pk", *schema.PLAIN["block"])]
+    of_host = [schema.host.c.name == host] if host is not None else []
+    ended = (
+        select(*columns, _run.id.label("run_id"))
+        .select_from(
+            joined()
+            .join(schema.epoch, schema.epoch.c.pk == _session.epoch_pk)
+            .join(schema.host, schema.host.c.pk == schema.epoch.c.host_pk)
+        )
+        .where(*of_host, _block.status != "failed", *chosen(filters))
+        .where(select(detail.block_pk).where(detail.block_pk == _block.pk, detail.kind == "phases").exists())
+        .order_by(_block.started.desc(), _block.pk.desc())
+        .limit(newest)
+        .subquery()
+    )
+    query = (
+        select(ended, detail.test, detail.content)
+        .join(schema.detail, and_(detail.block_pk == ended.c.pk, detail.kind == "phases"))
+        .order_by(ended.c.started.desc(), ended.c.pk.desc())
+    )
+    fields: dict[str, dict[str, Any]] = {}
+    for row in connection.execute(query):
+        plain = {name: getattr(row, name) for name in ("id", "run_id", *schema.PLAIN["block"])}
+        fields.setdefault(row.id, {**plain, "phases": {}})["phases"][row.test] = unpack(row.content)
+    return [Block(**values) for values in fields.values()]
 
 
 def block_ids(connection: Connection, session_id: str) -> set[str]:

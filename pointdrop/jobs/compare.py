@@ -186,6 +186,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
     judged = {metric.name for metric in setup.metrics if metric.compared and metric.lane == setup.profile.lane}
     wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
     warnings: list[str] = []
+    known: list[Block] = []
     while wanted and rounds < setup.most_rounds:
         left = setup.budget_minutes * 60 - (time.monotonic() - began)
         if rounds and left <= 0:
@@ -209,10 +210,11 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
         def sink(session: Session, run: Run, block: Block) -> None:
             is_base = (run.release.version, run.config) == (installed.release.version, base.config)
             values.add(0 if is_base else 1, block, judged)
+            known.append(block)
 
         outcome = run_session(
             plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event,
-            budget_s=max(left, 0.0) if rounds else None, sandbox=setup.sandbox,
+            budget_s=max(left, 0.0) if rounds else None, sandbox=setup.sandbox, known=known,
         )  # fmt: skip
         rounds += 1
         warnings += outcome.warnings

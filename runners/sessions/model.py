@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from history.model import Lane, Release
@@ -87,10 +88,19 @@ class Estimate:
     """What a session will take."""
 
     blocks: int
-    seconds: float
+    low_s: float
+    """Wall time, from and to."""
+    high_s: float
     disk_bytes: int
-    block_seconds: float
-    """Wall time of one block, which a session wants to have left before it begins one."""
+    block_s: float
+    """Upper end for one block and its data, which a session wants to have left before it begins one."""
+    known: int = 0
+    """Finished blocks of this host that it stands on; with none it stands on priors."""
+
+    @property
+    def middle_s(self) -> float:
+        """What to reckon with where many sessions add up: as many times the lower end as the upper is of it."""
+        return math.sqrt(self.low_s * self.high_s)
 
 
 @dataclass

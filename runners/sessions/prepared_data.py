@@ -83,6 +83,12 @@ def prepared_key(engine: Engine, recipe: DataRecipe) -> str:
     return f"{release.dbms}-{release.version}-{digest}"
 
 
+def prepared_versions(folder: Path, dbms: str) -> set[str]:
+    """Versions that have data below `folder`, of one scale and config or another."""
+    names = (path.parent.name for path in folder.glob(f"{dbms}-*/{RECORD}"))
+    return {name.removeprefix(f"{dbms}-").rpartition("-")[0] for name in names}
+
+
 def check_space(folder: Path, needed: int) -> None:
     """OutOfSpace when `folder`'s disk cannot take `needed` bytes and keep a reserve."""
     free = shutil.disk_usage(folder).free
@@ -105,9 +111,16 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: Sequence[Test], folder: P
         record = target / RECORD
         if record.is_file():
             plans = _PLANS.validate_json(record.read_bytes())
-            if recipe.scale is None or all(test.name in plans for test in tests):
-                os.utime(target)
-                return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
+            unplanned = tuple(test for test in tests if test.name not in plans)
+            if recipe.scale and unplanned:  # never made anew: another session may be copying it
+                engine.restore(target / "data")
+                engine.start()
+                engine.wait_ready()
+                plans |= {test.name: explain(engine, test, recipe.scale) for test in unplanned}
+                engine.stop()
+                write_atomically(record, _PLANS.dump_json(plans))
+            os.utime(target)
+            return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
         check_space(folder, needed)
         _remove(target)
         engine.initialise()

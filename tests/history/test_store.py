@@ -194,6 +194,26 @@ def test_samples_functions_and_plans_are_of_the_newest_block_that_has_them(store
     assert store.blocks("s/17.1", details=False)[1].functions == {}
 
 
+def test_blocks_that_say_how_long_another_one_takes(store: Store) -> None:
+    """The newest of a host, whatever came of them unless they failed; those of before, without phases, say nothing."""
+    phases = {"block": {"load": 3.5, "stop": 0.25}, "tests": {"point-query": 60.5}}
+    fill(store, {"17.1": 1.0})
+    for number, status in enumerate(("ok", "noisy", "failed", "ok"), start=2):
+        at = {"started": DAY + timedelta(hours=number), "ended": DAY + timedelta(hours=number, minutes=5)}
+        store.append_block(block(run("17.1"), 1.0, number, status=status, phases=phases, **at))
+    timed = store.timed_blocks(SESSION.host, 9, dbms="postgres", server="small")
+    assert [(each.number, each.status) for each in timed] == [(5, "ok"), (3, "noisy"), (2, "ok")]
+    assert all(each.phases == phases and not each.measurements for each in timed)
+    assert [each.number for each in store.timed_blocks(None, 1)] == [5]
+    assert store.blocks("s/17.1")[1].phases == phases
+    for nothing in (
+        store.timed_blocks("another", 9),
+        store.timed_blocks(None, 9, dbms="mysql"),
+        store.timed_blocks(None, 9, profile="full"),
+    ):
+        assert nothing == []
+
+
 def test_findings_are_those_of_the_newest_detection(store: Store) -> None:
     assert store.findings() == []
     assert store.append_detection([FINDING], "one")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from history.model import Block, Release, Run, Session
+from runners.cores import Cores
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
 from runners.releases import Catalogue
@@ -68,7 +69,7 @@ def measured(
             lambda *row: rows.append(row),
             configs=CONFIGS,
             state=state,
-            host_lock=tmp_path / "lock",
+            cores=Cores(tmp_path),
         )
         [(session, run, block)] = rows
         assert block.status == "ok", block.reason
@@ -152,7 +153,7 @@ def test_a_role_that_fails_ends_the_step_and_says_why(
         lambda _session, _run, block: rows.append(block),
         configs=CONFIGS,
         state=state,
-        host_lock=tmp_path / "lock",
+        cores=Cores(tmp_path),
     )
     assert outcome.failed == 1
     assert (rows[0].status, rows[0].reason) == ("failed", "the deletes failed")

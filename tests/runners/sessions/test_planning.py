@@ -1,4 +1,4 @@
-"""The order of blocks is fair, the ids follow from the plan, and an estimate is of what is left."""
+"""The order of blocks is fair, and the ids follow from the plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from history.errors import BadSettings
 from history.model import Fingerprint, Run, Session
-from runners.sessions import SessionPlan, estimate, repeat_plan
+from runners.sessions import SessionPlan, repeat_plan
 from runners.sessions.bundle import bundle_of, workload
 from runners.sessions.planning import recipe_of, repeat_of, settle_seconds, workload_seed
 from runners.settings.dbms import RenderedOptions
@@ -78,22 +78,6 @@ def test_repeats_count_on_within_their_budget(make_plan: MakePlan) -> None:
     assert second.number == 4
     assert repeat_of(run, planned=2, budget=2, taken={first.id, second.id}) is None
     assert repeat_of(run, planned=2, budget=0, taken=set()) is None
-
-
-def test_an_estimate_is_of_what_is_left(make_plan: MakePlan) -> None:
-    plan = make_plan(releases=("17.4", "17.5"), blocks=2)
-    whole = estimate(plan)
-    rest = estimate(plan, finished={block.id for block in plan.blocks[:3]})
-    assert (whole.blocks, rest.blocks) == (6, 3)
-    assert 0 < rest.seconds < whole.seconds
-    done = estimate(plan, finished={block.id for block in plan.blocks})
-    assert (done.blocks, done.seconds, done.disk_bytes) == (0, 0, 0)
-
-
-def test_only_the_lane_that_other_load_does_not_disturb_uses_more_cores(make_plan: MakePlan) -> None:
-    assert estimate(make_plan(), workers=2) == estimate(make_plan(), workers=1)
-    counted = make_plan(lane="instructions")
-    assert estimate(counted, workers=2).seconds < estimate(counted, workers=1).seconds
 
 
 def test_the_wait_after_writes_is_the_published_one_within_its_bound(make_plan: MakePlan) -> None:
