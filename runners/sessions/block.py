@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from threading import Event as Flag
@@ -10,8 +11,9 @@ from threading import Event as Flag
 from history.metrics import MetricRegistry
 from history.model import Block, BlockStatus, Measurement
 from runners.engines import Engine, EngineError
-from runners.errors import CountingFailed, WorkloadFailed
+from runners.errors import CountingFailed, ServerDied, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
+from runners.meters.stalls import CAUSE_WORDS
 from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
 from runners.sessions.model import PlannedBlock, SessionPlan
 from runners.sessions.planning import settle_seconds, workload_seed
@@ -22,6 +24,9 @@ from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
 #: One bad test may be this many times above a limit before it spoils a block whose mean is within it.
 SINGLE_TEST_TOLERANCE = 3.0
+#: Seconds from the end of a server's session to the end of the server, or to its new beginning, and between two looks.
+RESTART_S = 3.0
+RESTART_POLL_S = 0.1
 
 
 class Interrupted(Exception):
@@ -41,17 +46,19 @@ def measure_block(
     """Restore, start, run every test, stop. A server or workload that fails gives a `failed` block, not an error."""
     started = datetime.now(UTC)
     results: dict[str, TestResult] = {}
-    failure = ""
+    failure = incarnation = ""
     warnings: tuple[str, ...] = ()
     try:
         engine.restore(prepared.path)
         lane = _start(plan, engine, metrics, prepared)
+        incarnation = engine.incarnation()
         for part in settled_parts(plan.tests):
             with engine.purge_paused() if plan.lane == "instructions" else nullcontext():
                 for test in part:
                     if stop.is_set():
                         raise Interrupted
                     result = lane.measure(engine, test, workload_seed(plan, test, block.number))
+                    _check_same(engine, incarnation, test.name)
                     if test.reported:
                         results[test.name] = result
                     on_test(test, result)
@@ -59,12 +66,16 @@ def measure_block(
                 engine.settle()
                 if plan.lane == "time":
                     stop.wait(settle_seconds(plan))
+                _check_same(engine, incarnation, f"settling after {part[-1].name}")
         warnings = engine.stop()
     except (EngineError, WorkloadFailed, CountingFailed) as error:
+        failure = str(error)
+        crash = isinstance(error, WorkloadFailed) and incarnation and not stop.is_set()
+        if crash and (restart := _restart(engine, incarnation, RESTART_S)):
+            failure = f"{failure.partition(':')[0]}: {restart}"
         engine.kill()
         if stop.is_set():
             raise Interrupted from error
-        failure = str(error)
     if failure:
         return as_block(block, started, "failed", failure, {}, warnings)
     status, reason = judge(list(results.items()), plan.server)
@@ -84,8 +95,51 @@ def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared:
     return CountedLane(plan.profile, plan.scale, metrics, callgrind, prepared.plans)
 
 
+def _check_same(engine: Engine, incarnation: str, after: str) -> None:
+    """ServerDied when the server is no longer the one that was started: later tests find its caches cold."""
+    if restart := _restart(engine, incarnation):
+        raise ServerDied(f"{after}: {restart}")
+
+
+def _restart(engine: Engine, incarnation: str, within_s: float = 0.0) -> str:
+    """That the server ends or begins anew within so many seconds, and the end of its log; empty when it does not."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            if engine.incarnation() != incarnation:
+                return f"{engine.server.name} crashed and began anew; the end of its log:\n{engine.server.log_tail()}"
+        except EngineError as error:
+            return str(error)
+        if time.monotonic() >= until:
+            return ""
+        time.sleep(RESTART_POLL_S)
+
+
 def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:
-    """`noisy` with the reason when others had too much of the machine, over the block or grossly in one test."""
+    """`noisy` with the reasons when tests stood still or others had too much of the machine, over the block or grossly
+    in one test."""
+    reasons = [*_stalled(results, server.stall_limit), *_shared(results, server)]
+    return ("noisy", "; ".join(reasons)) if reasons else ("ok", "")
+
+
+def _stalled(results: list[tuple[str, TestResult]], limit: float) -> Iterator[str]:
+    """Why the time that tests stood still spoils the block; nothing when it does not."""
+    stalls = [(result.stalls, name) for name, result in results if result.stalls]
+    seconds = sum(each.window_s for each, _ in stalls)
+    if not seconds:
+        return
+    mean = sum(each.lost_s for each, _ in stalls) / seconds
+    worst, where = max(stalls, key=lambda each: each[0].lost_share)
+    if mean > limit or worst.lost_share > SINGLE_TEST_TOLERANCE * limit:
+        causes = " and ".join(CAUSE_WORDS[cause] for cause in worst.causes)
+        yield (
+            f"tests stood still for {100 * mean:.1f} % of the block (limit {100 * limit:.0f} %), "
+            f"at worst {worst.lost_s:.2f} of {worst.window_s:.1f} s in {where}: {causes}"
+        )
+
+
+def _shared(results: list[tuple[str, TestResult]], server: Server) -> Iterator[str]:
+    """Why what others had of the machine spoils the block; nothing when it does not."""
     timed = [(name, result.noise, result.seconds) for name, result in results if result.noise]
     seconds = sum(each for _, _, each in timed)
     for what, limit in (("steal", server.steal_limit), ("foreign", server.foreign_limit)):
@@ -97,11 +151,10 @@ def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockS
         worst, _, where = max(noise_shares)
         if mean > limit or worst > SINGLE_TEST_TOLERANCE * limit:
             label = "steal" if what == "steal" else "foreign load"
-            return "noisy", (
+            yield (
                 f"{label} {100 * mean:.1f} % of the CPUs over the block (limit {100 * limit:.0f} %), "
                 f"at worst {100 * worst:.1f} % in {where}"
             )
-    return "ok", ""
 
 
 def as_block(
