@@ -11,12 +11,17 @@ from typing import ClassVar
 import psycopg
 
 from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine
+from runners.engines.server_process import open_no_follow
+from runners.errors import ServerDied
 
 #: Names the socket (`.s.PGSQL.5432`); there is no TCP port.
 PORT = 5432
 USER = "pointdrop"
 DATABASE = "postgres"
 CONNECT_DEADLINE_S = 5
+#: postmaster.pid: its seventh line is key and number of the shared memory, in all releases since 9.1.
+SHARED_MEMORY_LINE = 6
+LOCK_FILE_BYTES = 8192
 
 
 class Postgres(Engine):
@@ -58,6 +63,17 @@ class Postgres(Engine):
 
     def version(self) -> str:
         return str(self.query("SHOW server_version")[0][0]).split()[0]
+
+    def incarnation(self) -> str:
+        """When a child crashes, the postmaster stays, ends all others and begins anew in other shared memory. It writes
+        its number to the file that keeps other servers out of the data."""
+        pid = super().incarnation()
+        try:
+            with open(self.data / "postmaster.pid", opener=open_no_follow) as file:
+                lines = file.read(LOCK_FILE_BYTES).splitlines()
+        except OSError as error:
+            raise ServerDied(f"{self.server.name}: {error}; the end of its log:\n{self.server.log_tail()}") from error
+        return " ".join([pid, *lines[SHARED_MEMORY_LINE:][:1]])
 
     def settle(self) -> None:
         """Vacuum and analyze every table, then write all dirty pages.

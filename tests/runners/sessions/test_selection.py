@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from history.model import Block
+from runners.cores import Cores
 from runners.releases import Catalogue
 from runners.sessions import SessionPlan, run_session
 
@@ -38,7 +39,7 @@ def test_a_test_counts_the_same_alone_and_beside_others(
             lambda *row: blocks.append(row[2]),
             configs=CONFIGS,
             state=state,
-            host_lock=tmp_path / "lock",
+            cores=Cores(tmp_path),
         )
         assert [block.reason for block in blocks] == [""]
         return {m.test: m.value for m in blocks[0].measurements}
