@@ -30,7 +30,7 @@ def small_plan(
     profile = load_profile("instructions", CONFIGS)
     if lane == "time":
         scale = Scale(tables=2, rows=2_000, threads=2)
-        profile = Profile(name="tiny", warmup_s=1, read_s=2, write_s=2, scan_s=2, warm_s=1, scale=scale)
+        profile = Profile(name="tiny", warmup_s=1, read_s=2, write_s=2, warm_s=1, scale=scale)
     benchmark = load_benchmark("sysbench", CONFIGS)
     return plan_session(
         session_id=session_id,

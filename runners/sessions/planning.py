@@ -115,7 +115,7 @@ def workload_seed(plan: SessionPlan, test: Test, number: int) -> int:
 
 def test_seconds(test: Test, profile: Profile) -> int:
     """Measured seconds of a test in the time lane."""
-    return {"read": profile.read_s, "write": profile.write_s, "scan": profile.scan_s, "warm": profile.warm_s}[test.kind]
+    return {"read": profile.read_s, "write": profile.write_s, "warm": profile.warm_s}[test.kind]
 
 
 def counted_events(test: Test, profile: Profile) -> int:

@@ -102,7 +102,7 @@ def samples(rows_per_commit: int, reports: dict[str, SysbenchReport]) -> dict[st
     for role, report in reports.items():
         prefix = "" if role == main else f"{role}_"
         if role == "query":
-            by_name[QPS] = tuple(second.qps for second in report.seconds)
+            by_name[QPS] = tuple(second.tps for second in report.seconds)
         elif role in ("insert", "delete"):
             name = IPS if role == "insert" else "dps"
             by_name[name] = tuple(second.tps * rows_per_commit for second in report.seconds)

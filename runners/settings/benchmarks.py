@@ -36,7 +36,7 @@ from history.model import Better
 from history.settings import Setting, find, read_toml, validate
 
 Driver = Literal["sysbench", "insert"]
-TestKind = Literal["read", "write", "scan", "warm"]
+TestKind = Literal["read", "write", "warm"]
 TestPhase = Literal["load", "warm", "pre", "write", "post", "end"]
 
 #: Phases after which storage is settled, the field's "postwrite".

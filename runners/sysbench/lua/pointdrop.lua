@@ -31,7 +31,7 @@ sysbench.cmdline.options = {
    points = { "Values in an in-list", 10 },
    on_id = { "Search by primary key; else by the secondary index", true },
    covered = { "Select only what the index holds", true },
-   hot = { "Always the same adjacent ids from the middle of the table", false },
+   hot = { "Always the same adjacent ids after the middle of the table", false },
    one_row = { "Always the row with id 1", false },
    zipf = { "Zipfian ids instead of uniform ones", false },
    point_selects = { "Point selects in a transaction", 10 },
@@ -151,22 +151,14 @@ function pd.any_ids(size)
    return ids
 end
 
--- The `size` adjacent ids from the middle of the table.
+-- The `size` adjacent ids after the middle of the table.
 function pd.middle_ids(size)
-   local first = math.floor(sysbench.opt.table_size / 2) - math.floor(size / 2)
+   local before = math.floor(sysbench.opt.table_size / 2)
    pd.reads_rows(size)
    for i = 1, size do
-      ids[i] = first + i
+      ids[i] = before + i
    end
    return ids
-end
-
-function pd.any_c()
-   return sysbench.rand.string(c_template)
-end
-
-function pd.any_pad()
-   return sysbench.rand.string(pad_template)
 end
 
 -- Statements ----------------------------------------------------------------------------------------------
@@ -221,10 +213,27 @@ function pd.list_statement(name, text, size, ...)
    end
 end
 
--- Runs SQL text that is not prepared.
-function pd.query(text)
-   executed = executed + 1
-   return connection:query(text)
+-- The same for a statement that is sent as text, its values in place, and never prepared.
+function pd.text_statement(name, text, ...)
+   local types, p = { ... }, 0
+   definitions[#definitions + 1] = { name = name, text = text, types = types, per_table = true, as_text = true }
+   local pattern = text:gsub("%?", function()
+      p = p + 1
+      return type(types[p]) == "table" and "'%s'" or "%u"
+   end)
+   return function(table_number, ...)
+      local values, next_value = {}, 1
+      for v, kind in ipairs(types) do
+         if type(kind) == "table" then
+            values[v] = sysbench.rand.string(kind[3])
+         else
+            values[v] = select(next_value, ...)
+            next_value = next_value + 1
+         end
+      end
+      executed = executed + 1
+      connection:query(pattern:format(table_number, unpack(values)))
+   end
 end
 
 local function prepare_one(definition, table_number)
@@ -250,7 +259,8 @@ end
 
 -- Parts of transactions ----------------------------------------------------------------------------------
 
--- Point selects, then the four kinds of range selects, each as often as its option says.
+-- Point selects, then the four kinds of range selects, each as often as its option says. Each kind draws a table of its
+-- own, as sysbench's own transactions do.
 function pd.reads()
    local point = pd.statement("point", "SELECT c FROM sbtest%u WHERE id=?", pd.INT)
    local between = " FROM sbtest%u WHERE id BETWEEN ? AND ?"
@@ -267,6 +277,7 @@ function pd.reads()
          point(t, pd.any_id())
       end
       for _, range in ipairs(ranges) do
+         t = pd.any_table()
          for _ = 1, range[1] do
             local first = pd.any_range_start(sysbench.opt.range_size)
             range[2](t, first, first + sysbench.opt.range_size - 1)
@@ -275,7 +286,7 @@ function pd.reads()
    end
 end
 
--- An indexed update, an update of another column, and a delete with an insert of the same id.
+-- An indexed update, an update of another column, and a delete with an insert of the same id, each in a table of its own.
 function pd.writes()
    local update_index = pd.statement("update-index", "UPDATE sbtest%u SET k=k+1 WHERE id=?", pd.INT)
    local update_other = pd.statement("update-nonindex", "UPDATE sbtest%u SET c=? WHERE id=?", pd.C, pd.INT)
@@ -283,9 +294,9 @@ function pd.writes()
    local insert = pd.statement(
       "insert", "INSERT INTO sbtest%u (id, k, c, pad) VALUES (?, ?, ?, ?)", pd.INT, pd.INT, pd.C, pd.PAD)
    return function()
+      update_index(pd.any_table(), pd.any_id())
+      update_other(pd.any_table(), pd.any_id())
       local t, id = pd.any_table(), pd.any_id()
-      update_index(t, pd.any_id())
-      update_other(t, pd.any_id())
       delete(t, id)
       insert(t, id, pd.any_id())
    end
@@ -349,7 +360,7 @@ function pd.workload(define)
       local body = define()
       for _, definition in ipairs(definitions) do
          definition.prepared = {}
-         for t = 1, definition.per_table and sysbench.opt.tables or 1 do
+         for t = 1, definition.as_text and 0 or definition.per_table and sysbench.opt.tables or 1 do
             definition.prepared[t] = prepare_one(definition, t)
          end
       end

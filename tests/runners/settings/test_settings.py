@@ -169,7 +169,7 @@ def test_an_unknown_plan_lists_the_plans() -> None:
 
 def test_a_doubled_test_is_refused(tmp_path: Path) -> None:
     test = (
-        '[[test]]\nname = "t"\ngroup = "g"\nscript = "scan"\nsql = "s"\nphase = "post"\nkind = "scan"\n'
+        '[[test]]\nname = "t"\ngroup = "g"\nscript = "scan"\nsql = "s"\nphase = "post"\nkind = "read"\n'
         "counted_events = 1\n"
     )
     with pytest.raises(BadSettings, match="named twice: t"):
