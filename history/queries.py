@@ -58,8 +58,8 @@ def chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
 
 
 def outdated_epochs(connection: Connection) -> list[int]:
-    """Epochs that measured by an older method than the newest in the history: a test of the same name reported something
-    else then, so that no control release joins its values with those of now. Imported figures have no method."""
+    """Epochs that measured by an older method than the newest in the history: a test of the same name reported
+    something else then, so that no control release joins its values with those of now. Imported figures have none."""
     query = select(schema.epoch.c.pk, schema.fingerprint.c.facts).join(
         schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk
     )
