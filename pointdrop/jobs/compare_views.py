@@ -28,7 +28,7 @@ def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
     largest = max((*worse, *better), key=lambda row: abs(row.change_pct))
     measured = len({row.test for row in report.tests})
     most = f"{name(largest.test)}, {largest.change_pct:+.1f} % {name(largest.metric)}"
-    return f"Of {measured} tests {' and '.join(parts)}; most {most}."
+    return f"Of {measured} {'test' if measured == 1 else 'tests'} {' and '.join(parts)}; most {most}."
 
 
 def interval(row: TestRow) -> str:
