@@ -72,7 +72,7 @@ class Cores:
                 if not taken:
                     raise HostBusy(
                         f"another session measures on this host ({self._holders(usable)}), and no core is left; "
-                        "wait for it to end, or begin it with fewer cores, such as `taskset -c 0 pointdrop ...`"
+                        "wait for it to end (one that is begun with `taskset -c 0` in front leaves the others free)"
                     )
             yield HeldCores(self, taken)
 

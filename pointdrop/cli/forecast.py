@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,13 +24,14 @@ def forecast(
     """A row for each session that would be made, those that were begun before first; minutes and MB are estimates."""
     from pointdrop.jobs.measurement import estimates, remaining_estimate
     from pointdrop.jobs.night_schedule import within_budget, without_pending
-    from pointdrop.jobs.session_records import unfinished_sessions
+    from pointdrop.jobs.session_records import sessions_under_way, unfinished_sessions
     from runners.cores import usable_cores
 
     cores = len(usable_cores())
     begun = unfinished_sessions(setup.state)
     first = [remaining_estimate(setup, record, cores) for record in begun]
-    work = without_pending(work, [record for record in begun if record.server == server])
+    elsewhere = sessions_under_way(setup.state)
+    work = without_pending(work, [record for record in (*begun, *elsewhere) if record.server == server])
     estimates_of_work = estimates(setup, plan, server, work, cores)
     fits = within_budget(estimates_of_work, budget_minutes, before_s=sum(estimate.middle_s for estimate in first))
     cached = {
@@ -62,8 +64,8 @@ def _row(
         "releases": [release.version for release in work.candidates],
         "control": work.control.version,
         "blocks": estimate.blocks,
-        "minutes_low": round(estimate.low_s / SECONDS_A_MINUTE, 1),
-        "minutes_high": round(estimate.high_s / SECONDS_A_MINUTE, 1),
+        "minutes_low": math.floor(10 * estimate.low_s / SECONDS_A_MINUTE) / 10,
+        "minutes_high": math.ceil(10 * estimate.high_s / SECONDS_A_MINUTE) / 10,
         "known_blocks": estimate.known,
         "downloads": [r.version for r in work.releases if (r.dbms, r.version) not in cached],
         "disk_mb": estimate.disk_bytes // 10**6,

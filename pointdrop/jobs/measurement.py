@@ -30,6 +30,7 @@ from pointdrop.jobs.session_records import (
 )
 from runners.canary import Canary, Quarantine
 from runners.cores import Cores, usable_cores
+from runners.errors import HostBusy
 from runners.host import host_name
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
@@ -310,18 +311,23 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
         if block.status == "ok":
             measured.releases[run.release.name] = None
 
-    outcome = run_session(
-        plan,
-        setup.catalogue,
-        sink,
-        configs=setup.configs,
-        state=setup.state,
-        finished=finished,
-        session=stored,
-        known=timed_blocks(setup.store, plan, host_name()),
-        on_event=setup.on_event,
-        budget_s=budget_s,
-    )
+    try:
+        outcome = run_session(
+            plan,
+            setup.catalogue,
+            sink,
+            configs=setup.configs,
+            state=setup.state,
+            finished=finished,
+            session=stored,
+            known=timed_blocks(setup.store, plan, host_name()),
+            on_event=setup.on_event,
+            budget_s=budget_s,
+        )
+    except HostBusy:
+        if not finished:  # it never began, so there is nothing to go on with
+            record.unlink()
+        raise
     measured.add(outcome)
     if not outcome.stopped:
         record.unlink()

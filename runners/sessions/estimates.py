@@ -42,6 +42,11 @@ class Range:
         """So many of them, or from so many to so many."""
         return Range(self.low * low, self.high * (low if high is None else high))
 
+    @property
+    def middle(self) -> float:
+        """As many times the lower end as the upper is of it."""
+        return math.sqrt(self.low * self.high)
+
 
 NOTHING = Range(0.0, 0.0)
 
@@ -50,16 +55,16 @@ NOTHING = Range(0.0, 0.0)
 #: Beginning and ending a session: the fingerprint, the machine canary, removing old data.
 SESSION_S = Range(1.0, 20.0)
 #: Copying the data, starting and stopping the server.
-BLOCK_S = Range(2.0, 60.0)
+BLOCK_S = Range(2.0, 90.0)
 #: A test of the time lane besides its durations: connect, prepare statements, explain, the last report.
 TEST_S = Range(0.3, 4.0)
 #: A test under callgrind: translating the server's code, warming up, counting, reading the profile.
-COUNTED_TEST_S = Range(1.5, 20.0)
+COUNTED_TEST_S = Range(1.5, 30.0)
 #: Steps of the Insert Benchmark that end by rows, as a share of what two cores take.
 STEP_SHARE = Range(0.7, 1.5)
-INITIALISE_S = Range(1.0, 15.0)
-LOAD_S_PER_MILLION_ROWS = Range(8.0, 20.0)
-AGE_S_PER_THOUSAND_UPDATES = Range(0.2, 3.0)
+INITIALISE_S = Range(1.0, 25.0)
+LOAD_S_PER_MILLION_ROWS = Range(8.0, 18.0)
+AGE_S_PER_THOUSAND_UPDATES = Range(0.2, 4.0)
 
 
 def estimate(
@@ -81,7 +86,7 @@ def estimate(
     versions = {block.run.id: block.run.release.version for block in left}
     block, load = block_range(plan, known), load_range(plan, known)
     if not left:
-        return Estimate(blocks=0, low_s=0.0, high_s=0.0, disk_bytes=0, block_s=block.high + load.high, known=len(known))
+        return Estimate(blocks=0, low_s=0.0, high_s=0.0, disk_bytes=0, block_s=0.0, known=len(known))
     noisy = sum(each.status == "noisy" for each in known) / len(known) if known else 0.0
     repeats = math.ceil(noisy * plan.noisy_repeats * len(versions))
     loads = sum(version not in prepared for version in versions.values())
@@ -95,7 +100,7 @@ def estimate(
         low_s=seconds.low,
         high_s=seconds.high,
         disk_bytes=data_bytes(plan) * (len(versions) + at_once),
-        block_s=block.high + load.high,
+        block_s=needed_s(plan, known, load=True),
         known=len(known),
     )
 
@@ -132,6 +137,13 @@ def block_range(plan: SessionPlan, known: Sequence[Block]) -> Range:
     fewer = _spread([seconds * min(1.0, ratio) for seconds, ratio in rest])
     more = _spread([seconds * max(1.0, ratio) for seconds, ratio in rest])
     return total + Range(fewer.low, more.high)
+
+
+def needed_s(plan: SessionPlan, known: Sequence[Block], *, load: bool) -> float:
+    """Seconds that must be left before a block begins, where `load` is to be counted in: the upper end, or the middle
+    of a prior, which nothing would fit otherwise."""
+    seconds = block_range(plan, known) + (load_range(plan, known) if load else NOTHING)
+    return seconds.high if known else seconds.middle
 
 
 def load_range(plan: SessionPlan, known: Sequence[Block]) -> Range:

@@ -34,7 +34,7 @@ from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
-from runners.sessions.estimates import block_range, estimate, load_range, newest
+from runners.sessions.estimates import estimate, needed_s, newest
 from runners.sessions.events import (
     BlockDone,
     BlockStarted,
@@ -227,7 +227,8 @@ def _work(
         try:
             while queue or under_way:
                 while queue and len(under_way) < outcome.workers and not outcome.stopped:
-                    if time.monotonic() + _expected_s(context, queue[0]) > end:
+                    load = queue[0].run.id not in context.begun
+                    if time.monotonic() + needed_s(plan, newest(context.known), load=load) > end:
                         outcome.stopped = (
                             f"time is up with {len(queue) + len(under_way)} blocks left; run it again to go on"
                         )
@@ -260,13 +261,6 @@ def _work(
                 with suppress(EngineError):
                     engine.kill()
             raise
-
-
-def _expected_s(context: _SessionContext, block: PlannedBlock) -> float:
-    """Upper end of the wall time that the block takes."""
-    known = newest(context.known)
-    load = 0.0 if block.run.id in context.begun else load_range(context.plan, known).high
-    return block_range(context.plan, known).high + load
 
 
 def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock) -> Block | None:

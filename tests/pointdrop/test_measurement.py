@@ -21,6 +21,7 @@ from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.session_records import claim, new_record, sessions_under_way, unfinished_sessions, write_record
 from runners.canary import Canary, Quarantine, Times
+from runners.errors import HostBusy
 from runners.sessions import Outcome
 from runners.settings import load_plan
 from tests.builders import SESSION, block, run
@@ -197,3 +198,20 @@ def test_a_session_that_ended_leaves_no_lock(tmp_path: Path, configs: Path) -> N
         assert ours
         record.unlink()
     assert list((tmp_path / "sessions").iterdir()) == []
+
+
+@pytest.mark.parametrize("finished", [set(), {"b1"}])
+def test_a_session_that_got_no_core_was_not_begun(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch, finished: set[str]
+) -> None:
+    """One that was begun before goes on when the host is free."""
+
+    def refuse(*plan: object, **options: object) -> Outcome:
+        raise HostBusy("another session measures on this host")
+
+    monkeypatch.setattr(measurement, "run_session", refuse)
+    monkeypatch.setattr(Store, "block_ids", lambda store, session: finished)
+    bench, begun = prepared(tmp_path, configs, "instructions")
+    with bench.store, pytest.raises(HostBusy):
+        measurement._run(bench, begun, Measured(), None)
+    assert [record.id for record in unfinished_sessions(tmp_path)] == [begun.id] * bool(finished)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from history.errors import BadSettings
 from history.model import Release
 from history.store import Store
-from pointdrop.cli.forecast import forecast
+from pointdrop.cli.forecast import forecast, print_forecast
 from pointdrop.cli.main import app
 from pointdrop.jobs import measurement
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, estimates, measure_all, named_work, planned_work
@@ -24,6 +24,7 @@ from pointdrop.jobs.release_selection import Work, pick
 from pointdrop.jobs.session_records import new_record, write_record
 from pointdrop.jobs.work_matrix import matrix_rows
 from runners.cores import usable_cores
+from runners.releases import Catalogue
 from runners.sessions import Estimate
 from runners.settings import Measure, Plan, adapted, load_plan, narrowed
 
@@ -115,7 +116,7 @@ def test_what_is_begun_has_time_for_a_block_however_many_cores_there_are(tmp_pat
     here = bench(tmp_path, configs)
     with here.store:
         (one,) = estimates(here, plan, "small", work, workers=8)
-    assert one.high_s / one.blocks < one.block_s
+    assert one.middle_s / one.blocks < one.block_s
     assert fits(one, one.block_s) and not fits(one, 0.99 * one.block_s)
 
 
@@ -318,9 +319,68 @@ def test_a_budget_of_nothing_begins_nothing(tmp_path: Path) -> None:
     assert (code, "none of it begun this night" in told) == (0, True)
 
 
-def _told(tmp_path: Path, *words: str) -> tuple[int, str]:
+def _told(tmp_path: Path, *words: str, offline: bool = True) -> tuple[int, str]:
     """The exit code that `pointdrop` would have, and everything it would say."""
     environment = {"POINTDROP_STATE": str(tmp_path), "POINTDROP_HISTORY": ""}
-    result = CliRunner().invoke(app, [*words, "--offline"], env=environment)
+    result = CliRunner().invoke(app, [*words, *["--offline"] * offline], env=environment)
     failed = result.exception if isinstance(result.exception, BadSettings) else None
     return (failed.exit_code if failed else result.exit_code), f"{result.output} {failed or ''}"
+
+
+def test_a_dry_run_asks_no_source_unless_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(Catalogue, "_ask", lambda self, dbms, settings: asked.append(dbms))
+    for words in (("bench",), ("bench", "--releases", "17.4"), ("nightly",)):
+        code, told = _told(tmp_path, *words, "--dry-run", offline=False)
+        assert (code, asked) == (0, [])
+        assert "Releases of postgres as pinned, since no source was asked yet; --discover asks the sources." in told
+    code, told = _told(tmp_path, "bench", "--dry-run", "--discover", offline=False)
+    assert code == 0 and set(asked) == {"postgres"} and "--discover" not in told
+
+
+ROW = {
+    "dbms": "postgres", "benchmark": "sysbench", "lane": "instructions", "line": "17", "config": "default",
+    "profile": "instructions", "releases": ["17.4", "17.5"], "control": "17.0", "blocks": 3, "minutes_low": 1.2,
+    "minutes_high": 3.9, "known_blocks": 12, "downloads": [], "disk_mb": 1_100, "resumed": False, "tonight": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            [ROW],
+            """\
+postgres, line 17, sysbench, instructions lane, profile instructions, config default
+    2 releases: 17.4 17.5 (control 17.0)
+    3 blocks, 1 to 4 minutes (learned from 12 blocks of this host), up to 1.1 GB on disk
+
+Together 1 to 4 minutes of machine time, downloads not included. Suspects that the detector finds are measured again \
+on top of that.
+""",
+        ),
+        (
+            [
+                ROW | {"minutes_low": 0.1, "minutes_high": 0.4, "known_blocks": 1, "resumed": True},
+                ROW | {"line": "", "known_blocks": 0, "downloads": ["17.0", "17.4"], "tonight": False},
+            ],
+            """\
+postgres, line 17, sysbench, instructions lane, profile instructions, config default
+    2 releases: 17.4 17.5 (control 17.0)
+    begun before: its missing 3 blocks, 5 to 25 seconds (learned from 1 block of this host), up to 1.1 GB on disk
+postgres, sysbench, instructions lane, profile instructions, config default
+    2 releases: 17.4 17.5 (control 17.0)
+    3 blocks, 1 to 4 minutes (no such block of this host yet), up to 1.1 GB on disk
+    to download first: 17.0 17.4
+    does not fit any more: left for a later night
+
+Together 1 to 5 minutes of machine time, 5 to 25 seconds of it in what this night begins, downloads not included. \
+Suspects that the detector finds are measured again on top of that.
+""",
+        ),
+    ],
+    ids=["learned", "begun before, and new"],
+)
+def test_a_forecast_in_words(rows: list[dict[str, Any]], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_forecast(rows, "text")
+    assert capsys.readouterr().out == text

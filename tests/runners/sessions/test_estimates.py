@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from history.model import Block
 from runners.sessions import Estimate, estimate
-from runners.sessions.estimates import MARGIN, NEWEST_BLOCKS, SESSION_S, block_range
+from runners.sessions.estimates import MARGIN, NEWEST_BLOCKS, SESSION_S, block_range, needed_s
 from tests.small_plans import small_plan
 
 TESTS = ("update-index.range100", "point-query.range100")
@@ -120,6 +120,16 @@ def test_noisy_blocks_are_repeated_at_the_upper_end() -> None:
     plan = small_plan(noisy_repeats=1)
     calm, busy = estimate(plan, (), 1, quiet), estimate(plan, (), 1, noisy)
     assert calm.low_s == busy.low_s and busy.high_s - calm.high_s == pytest.approx(2 * 21 * (1 + MARGIN / 10**0.5))
+
+
+def test_a_block_begins_that_will_end_by_what_is_known() -> None:
+    """Of a prior the middle will do: the upper end is so high that nothing would ever begin."""
+    plan = small_plan()
+    learned = estimate(plan, (), 1, blocks_of([20.0], load=10.0))
+    assert learned.block_s == pytest.approx((20 + 10) * (1 + MARGIN))
+    assert needed_s(plan, blocks_of([20.0], load=10.0), load=False) == pytest.approx(20 * (1 + MARGIN))
+    prior = block_range(plan, [])
+    assert prior.low < needed_s(plan, [], load=False) < prior.high
 
 
 def test_data_that_is_kept_may_be_the_right_one() -> None:

@@ -13,8 +13,8 @@ from runners.cores import Cores
 from runners.engines import EngineError
 from runners.errors import HostChanged, OutOfSpace
 from runners.releases import Catalogue
-from runners.sessions import Event, Outcome, SessionPlan, run_session
-from runners.sessions.events import BlockStarted, TestDone
+from runners.sessions import Event, Outcome, SessionPlan, estimate, run_session
+from runners.sessions.events import BlockDone, BlockStarted, TestDone
 from runners.sessions.prepared_data import check_space
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -180,6 +180,27 @@ def test_a_server_that_fails_gives_a_failed_block_and_the_session_goes_on(
     assert by_version["17.5"].measurements == ()
     assert by_version["17.0"].measurements
     assert (outcome.failed, outcome.complete) == (1, False)
+
+
+@pytest.mark.slow
+def test_what_one_session_took_is_expected_of_the_next(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
+    """Within five times the range, since the machine may be busy in one of them; phases are exact on any machine."""
+    took: dict[str, float] = {}
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, BlockDone):
+            took[event.block.id] = event.seconds
+
+    first, second = BlockSink(), BlockSink()
+    run(make_plan(lane="instructions", session_id="first"), first, on_event=on_event)
+    for block in first.blocks:
+        assert sum(sum(seconds.values()) for seconds in block.phases.values()) == pytest.approx(took[block.id], 0.01)
+        assert block.phases["tests"].keys() == {"update-index.range100", "point-query.range100"}
+        assert {"restore", "start", "stop"} <= block.phases["block"].keys()
+    plan = make_plan(lane="instructions", session_id="second")
+    outcome = run(plan, second, known=first.blocks)
+    expected = estimate(plan, (), outcome.workers, first.blocks, ("17.0", "17.5"))
+    assert expected.known == 2 and expected.low_s / 5 < outcome.wall_s < expected.high_s * 5
 
 
 def test_other_tests_use_the_data_that_is_there(run: Callable[..., Outcome], make_plan: MakePlan, state: Path) -> None:
