@@ -66,6 +66,18 @@ def test_a_whole_life(make: Callable[..., Engine], postgres: Installed, place: P
     assert list(read_records(place / "state")) == []
 
 
+def test_settling_leaves_no_dead_row_in_an_index(make: Callable[..., Engine], postgres: Installed) -> None:
+    """A vacuum of its own accord skips indexes while dead rows are on less than 2 % of the pages."""
+    engine = started(make(postgres))
+    engine.query("CREATE TABLE t AS SELECT generate_series(1, 20000) AS id, repeat('x', 200) AS pad")
+    engine.query("CREATE INDEX i ON t (id)")
+    engine.settle()
+    engine.query("UPDATE t SET id = -id WHERE id % 8000 = 7")
+    engine.settle()
+    ((pages, visible),) = engine.query("SELECT relpages, relallvisible FROM pg_class WHERE relname = 't'")
+    assert pages == visible > 500
+
+
 def test_it_runs_as_nobody_special_and_listens_nowhere(make: Callable[..., Engine], postgres: Installed) -> None:
     engine = started(make(postgres))
     account = server_account()
