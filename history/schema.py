@@ -199,7 +199,7 @@ measurement = Table(
     sqlite_with_rowid=False,
 )
 
-DETAIL_KINDS = ("samples", "functions", "plans")
+DETAIL_KINDS = ("samples", "functions", "calls", "plans")
 detail = Table(
     "detail",
     metadata,
