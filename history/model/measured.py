@@ -110,7 +110,7 @@ class FunctionCost(Row):
     """In the function itself."""
     object: str = ""
     """File name of the program or library."""
-    inclusive_per_op: Value | None = Field(None, exclude_if=_is_none)
+    inclusive_per_op: Value | None = Field(default=None, exclude_if=_is_none)
     """With all that it calls, each instruction once however deep it recurs; None where that is not known."""
 
 

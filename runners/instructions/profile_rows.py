@@ -23,12 +23,17 @@ def profile_rows(profile: CallgrindProfile, operations: float) -> tuple[tuple[Fu
     """The TOP_FUNCTIONS most expensive functions by self cost and the ends of the calls that are kept; and these calls,
     at most TOP_CALLS, each of at least LEAST_CALL_PCT. Both the most expensive first."""
     calls = _calls(profile, operations)
-    ends = {end for call in calls for end in ((call.caller, call.caller_object), (call.callee, call.callee_object))}
+    ends = {
+        ProfiledFunction(*end)
+        for call in calls
+        for end in ((call.caller, call.caller_object), (call.callee, call.callee_object))
+    }
     self_costs = _folded(profile.functions.items())
     by_key: dict[FunctionKey, int] = defaultdict(int)
     for function, cost in self_costs.items():
         by_key[function_key(*function)] += cost
-    top = set(sorted(by_key, key=lambda key: (-by_key[key], key))[:TOP_FUNCTIONS])
+    kept = set(sorted(by_key, key=lambda key: (-by_key[key], key))[:TOP_FUNCTIONS])
+    kept |= {function_key(*end) for end in ends}
     rows = [
         FunctionCost(
             function=function.name,
@@ -36,8 +41,8 @@ def profile_rows(profile: CallgrindProfile, operations: float) -> tuple[tuple[Fu
             insn_per_op=self_costs.get(function, 0) / operations,
             inclusive_per_op=None if function.name == NO_NAME else profile.inclusive.get(function, 0) / operations,
         )
-        for function in {*self_costs, *(ProfiledFunction(*end) for end in ends)}
-        if function in ends or function_key(*function) in top
+        for function in {*self_costs, *ends}
+        if function_key(*function) in kept
     ]
     return tuple(sorted(rows, key=lambda row: (-row.insn_per_op, row.function, row.object))), calls
 

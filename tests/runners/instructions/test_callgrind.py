@@ -183,7 +183,7 @@ def test_inclusive_costs_are_those_of_callgrind_annotate(tmp_path: Path) -> None
     command = ["valgrind", "--tool=callgrind", "--dump-line=no", f"--callgrind-out-file={dump}", "--quiet"]
     subprocess.run([*command, "bash", "--norc", "-c", RECURSION], check=True, capture_output=True, timeout=120)
     profile = parse_profile(dump.read_text())
-    tool = ["callgrind_annotate", "--inclusive=yes", "--threshold=100", "--show-percs=no", dump]
+    tool = ["callgrind_annotate", "--inclusive=yes", "--threshold=100", "--show-percs=no", str(dump)]
     text = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
     row = re.compile(r"^ *([\d,]+) +[^:]*:(\S+) \[(.*)\]$", re.MULTILINE)
     theirs: dict[ProfiledFunction, list[int]] = defaultdict(list)

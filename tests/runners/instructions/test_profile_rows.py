@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from history.function_costs import costs_by_key
-from history.model import TOP_CALLS, TOP_FUNCTIONS
+from history.model import TOP_CALLS, TOP_FUNCTIONS, FunctionCost
 from runners.instructions.callgrind import Call, CallCount, CallgrindProfile, ProfiledFunction
 from runners.instructions.profile_rows import LEAST_CALL_PCT, profile_rows
 
@@ -70,5 +71,11 @@ def test_calls_are_bounded_and_their_ends_are_there(profile: CallgrindProfile, o
     ends = {(call.caller, call.caller_object) for call in calls} | {(call.callee, call.callee_object) for call in calls}
     assert ends <= {(row.function, row.object) for row in functions}
     assert not [row for row in functions if row.function.startswith("0x")]
+    whole = costs_by_key(
+        FunctionCost(function=function.name, object=function.object, insn_per_op=cost / operations)
+        for function, cost in profile.functions.items()
+    )
+    for key, insn in costs_by_key(functions).items():
+        assert insn == pytest.approx(whole.get(key, 0.0)), "no part of a function that is kept is missing"
     for rows in (functions, calls):
         assert [row.insn_per_op for row in rows] == sorted((row.insn_per_op for row in rows), reverse=True)
