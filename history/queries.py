@@ -186,7 +186,7 @@ def _measurements(connection: Connection, run_id: str) -> dict[int, list[Measure
 
 
 def blocks(connection: Connection, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
-    """By number. Measurements by test, then metric. Without `details`, no samples, functions and plans."""
+    """By number. Measurements by test, then metric. Without `details`, no samples, functions, calls and plans."""
     rows = connection.execute(
         select(schema.block)
         .join(schema.run, _run.pk == _block.run_pk)
@@ -267,7 +267,7 @@ def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
 def newest_details(
     connection: Connection, kind: str, dbms: str, version: str, test: str, filters: RunFilters
 ) -> list[Any]:
-    """The functions or plans of one test of a release from the newest block that counts and has them, else none."""
+    """Functions, calls or plans of one test of a release, from the newest block that counts and has them, else none."""
     detail = schema.detail.c
     query = (
         select(detail.content)

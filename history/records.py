@@ -27,9 +27,6 @@ from pydantic import TypeAdapter
 from history.errors import InvalidRecord
 from history.model import Block, Measurement, Row
 
-#: Parts of a block that came after the first stores; a block without one has the same text as before.
-LATER_PARTS = ("phases",)
-
 #: Digits of a commit in a version.
 COMMIT_DIGITS = 12
 
@@ -101,8 +98,7 @@ def digest(row: Row) -> str:
     """
     if isinstance(row, Block):  # the only record that is large: its measurements go through the compiled path
         # What a block of before could not have is not in its text, or old digests would be wrong.
-        later = {name for name in LATER_PARTS if not getattr(row, name)}
-        rest = text_of(row.model_dump(mode="json", exclude={"measurements", *later})).encode()
+        rest = text_of(row.model_dump(mode="json", exclude={"measurements"})).encode()
         content = rest + MEASUREMENTS.dump_json(in_order(row.measurements))
     else:
         content = text_of(shown(row)).encode()

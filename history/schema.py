@@ -199,7 +199,7 @@ measurement = Table(
     sqlite_with_rowid=False,
 )
 
-DETAIL_KINDS = ("samples", "functions", "plans", "phases")
+DETAIL_KINDS = ("samples", "functions", "calls", "plans", "phases")
 detail = Table(
     "detail",
     metadata,

@@ -31,6 +31,7 @@ from history.interchange import Record
 from history.model import (
     MAJORS,
     Block,
+    CallCost,
     CanaryReading,
     Finding,
     FindingEvent,
@@ -244,7 +245,7 @@ class Store:
         return self._read(lambda connection: list(queries.runs(connection, **filters)))
 
     def blocks(self, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
-        """By number; `details=False` leaves out samples, functions and plans, which are large, and
+        """By number; `details=False` leaves out samples, functions, calls and plans, which are large, and
         `measurements=False` the measurements too: what is left says whether and when a block ran."""
         return self._read(partial(queries.blocks, run_id=run_id, details=details, measurements=measurements))
 
@@ -313,6 +314,11 @@ class Store:
             queries.newest_details, kind="functions", dbms=dbms, version=version, test=test, filters=filters
         )
         return tuple(FunctionCost.model_validate(cost) for cost in self._read(query))
+
+    def calls(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[CallCost, ...]:
+        """Calls between functions per operation, from the newest block that has them, the most expensive first."""
+        query = partial(queries.newest_details, kind="calls", dbms=dbms, version=version, test=test, filters=filters)
+        return tuple(CallCost.model_validate(call) for call in self._read(query))
 
     def plans(self, dbms: str, version: str, test: str, **filters: Unpack[RunFilters]) -> tuple[StatementPlan, ...]:
         """Plans of the newest block that has them."""

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 #: Significant digits of a measured value: blocks repeat to 0.1 % at best.
 DIGITS = 4
@@ -47,7 +47,9 @@ def difference(value: float) -> str:
     return f"{'−' if value < 0 else '+'}{grouped(abs(value))}"
 
 
-def sides(before: float, after: float, at_most: str = "") -> tuple[str, str, str]:
+def sides(
+    before: float, after: float, at_most: str = "", text: Callable[[float], str] = grouped
+) -> tuple[str, str, str]:
     """Before, after and their difference; the side named by `at_most` is known to be no larger than that.
 
     >>> sides(412.0, 50_000.0, "before")
@@ -55,7 +57,7 @@ def sides(before: float, after: float, at_most: str = "") -> tuple[str, str, str
     >>> sides(50_000.0, 412.0, "after")
     ('50,000', '≤ 412', '≤ −49,588')
     """
-    texts = {"before": grouped(before), "after": grouped(after)}
+    texts = {"before": text(before), "after": text(after)}
     change = difference(after - before)
     if at_most:
         texts[at_most] = f"≤ {texts[at_most]}"

@@ -29,6 +29,7 @@ from history.model.findings import (
 )
 from history.model.measured import (
     Block,
+    CallCost,
     CanaryReading,
     CanaryVerdict,
     Fingerprint,
@@ -45,6 +46,7 @@ from history.model.series import BlockValue, BlockValues, LineKey, Point, Series
 from history.model.values import (
     MAJORS,
     RUN_SCHEMA,
+    TOP_CALLS,
     TOP_FUNCTIONS,
     Better,
     BlockStatus,

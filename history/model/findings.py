@@ -67,7 +67,7 @@ class FunctionChange(Row):
     """Its base name: overloads, instances of templates and clones are one function."""
     before: float
     after: float
-    at_most: UnknownSide = Field("", exclude_if=operator.not_)
+    at_most: UnknownSide = Field(default="", exclude_if=operator.not_)
     """The side on which the function is not among those that are kept: it costs at most that much there."""
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from datetime import date
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from history.model.values import Better, BlockStatus, Count, Lane, Moment, Name, Row, Seed, Value
 
+#: Fields that came later are left out where they are empty, so that a block of before keeps its digest.
+_is_none = partial(operator.is_, None)
 Milliseconds = Annotated[Value, Field(ge=0)]
 Seconds = Annotated[Value, Field(ge=0)]
 Phase = Literal["before", "after"]
@@ -99,11 +103,28 @@ class Measurement(Row):
 
 
 class FunctionCost(Row):
-    """Self cost of one function of the server, in instructions per operation."""
+    """What one function of the server costs, in instructions per operation, as callgrind named it."""
 
     function: str
+    """`???` stands for all functions of the object that have no name; blocks of before that have their addresses."""
     insn_per_op: Value
+    """In the function itself."""
     object: str = ""
+    """File name of the program or library."""
+    inclusive_per_op: Value | None = Field(default=None, exclude_if=_is_none)
+    """With all that it calls, each instruction once however deep it recurs; None where that is not known."""
+
+
+class CallCost(Row):
+    """Calls of one function by another, per operation."""
+
+    caller: str
+    callee: str
+    calls_per_op: Value
+    insn_per_op: Value
+    """With all that the callee calls; calls inside an outer one of the same two functions are in that."""
+    caller_object: str = ""
+    callee_object: str = ""
 
 
 class StatementPlan(Row):
@@ -127,11 +148,13 @@ class Block(Row):
     measurements: tuple[Measurement, ...] = ()
     functions: dict[str, tuple[FunctionCost, ...]] = Field(default_factory=dict)
     """By test; the most expensive functions first."""
+    calls: dict[str, tuple[CallCost, ...]] = Field(default_factory=dict, exclude_if=operator.not_)
+    """By test; the most expensive calls first. Their ends are among `functions`."""
     plans: dict[str, tuple[StatementPlan, ...]] = Field(default_factory=dict)
     """By test."""
     samples: dict[str, dict[str, tuple[Value, ...]]] = Field(default_factory=dict)
     """By test, then metric: one value a second."""
-    phases: dict[Literal["block", "tests"], dict[str, Seconds]] = Field(default_factory=dict)
+    phases: dict[Literal["block", "tests"], dict[str, Seconds]] = Field(default_factory=dict, exclude_if=operator.not_)
     """Where its wall time went: `block` has what is no test (`load`, `wait`, `restore`, `start`, `settle`, `stop`,
     `other`), `tests` each test with its warm-up. Empty in blocks of before."""
     warnings: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from xml.etree import ElementTree
 
 from alerts.safetext import code
-from pointdrop.jobs.compare import CompareReport, TestRow
+from pointdrop.jobs.compare import CompareReport, Function, TestRow
 from presentation.number_format import sides
 
 MARKS = {"regression": "▼", "improvement": "▲", "": " "}
@@ -38,6 +38,11 @@ def interval(row: TestRow) -> str:
     return f"[{row.low_pct:+.1f}, {row.high_pct:+.1f}]"
 
 
+def function_sides(function: Function) -> tuple[str, str]:
+    """Whole instructions before and after."""
+    return sides(function.before, function.after, function.at_most, "{:,.0f}".format)[:2]
+
+
 def text_lines(report: CompareReport) -> list[str]:
     """The whole report for a terminal."""
     width = max((len(row.test) for row in report.tests), default=4)
@@ -52,9 +57,7 @@ def text_lines(report: CompareReport) -> list[str]:
         )
     for row in report.tests:
         for f in row.functions:
-            lines.append(
-                f"    {row.test}  {f.name}  {' -> '.join(sides(f.before, f.after, f.at_most)[:2])} instructions"
-            )
+            lines.append(f"    {row.test}  {f.name}  {' -> '.join(function_sides(f))} instructions")
     lines += [f"note: {warning}" for warning in report.warnings]
     ran = f"{report.base} against {report.candidate} on {report.server}, {report.lane} lane, profile {report.profile}: "
     ran += f"{report.blocks} blocks in {report.rounds} rounds, {report.minutes:.1f} minutes."
@@ -68,7 +71,7 @@ def markdown(report: CompareReport) -> str:
     if moved:
         parts.append(_markdown_table(moved))
     rows = [
-        f"| {code(row.test)} | {code(f.name)} | {' | '.join(sides(f.before, f.after, f.at_most)[:2])} |"
+        f"| {code(row.test)} | {code(f.name)} | {' | '.join(function_sides(f))} |"
         for row in moved
         for f in row.functions
     ]

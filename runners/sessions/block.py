@@ -176,6 +176,7 @@ def as_block(
         reason=reason,
         measurements=tuple(rows),
         functions={name: result.functions for name, result in results.items() if result.functions},
+        calls={name: result.calls for name, result in results.items() if result.calls},
         plans={name: result.plans for name, result in results.items() if result.plans},
         samples={name: result.samples for name, result in results.items() if result.samples},
         warnings=(*warnings, *(text for result in results.values() for text in result.warnings)),

@@ -8,9 +8,10 @@ from itertools import pairwise
 from typing import Protocol
 
 from history.metrics import MetricRegistry
-from history.model import TOP_FUNCTIONS, FunctionCost, Measurement, StatementPlan
+from history.model import CallCost, FunctionCost, Measurement, StatementPlan
 from runners.engines import Engine
 from runners.errors import WorkloadFailed
+from runners.instructions.profile_rows import profile_rows
 from runners.instructions.valgrind import Callgrind
 from runners.meters.costs import QPS, SERVER_CPU, Noise, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
@@ -43,6 +44,7 @@ class TestResult:
 
     measurements: list[Measurement] = field(default_factory=list)
     functions: tuple[FunctionCost, ...] = ()
+    calls: tuple[CallCost, ...] = ()
     plans: tuple[StatementPlan, ...] = ()
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
     noise: Noise | None = None
@@ -231,12 +233,11 @@ class CountedLane:
             raise WorkloadFailed(f"{test.name} ended before its {events} events were counted")
         profile = self.callgrind.take(report.counted.pid)
         operations = operations_of(test, report.counted.statements, events, self.scale)
+        functions, calls = profile_rows(profile, operations)
         return TestResult(
             measurements=measurements(test, {"insn/o": profile.total / operations}, self.metrics, round(operations)),
-            functions=tuple(
-                FunctionCost(function=function, object=obj, insn_per_op=cost / operations)
-                for function, obj, cost in profile.top(TOP_FUNCTIONS)
-            ),
+            functions=functions,
+            calls=calls,
             plans=self.plans.get(test.name, ()),
             seconds=seconds,
         )

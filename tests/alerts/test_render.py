@@ -176,6 +176,16 @@ def test_an_address_of_a_long_foreign_release_is_not_cut() -> None:
         assert any(link.endswith("/regression.html") and "…" not in link and len(link) > 200 for link in links), links
 
 
+def test_a_function_that_is_not_kept_on_one_side_is_not_said_to_cost_nothing() -> None:
+    changes = (
+        FunctionChange(test="scan", function="md5_calc", before=412.0, after=50_000.0, at_most="before"),
+        FunctionChange(test="scan", function="pg_mblen", before=50_000.0, after=412.0, at_most="after"),
+    )
+    body = issue(finding(changes=CHANGES).model_copy(update={"functions": changes})).body
+    assert "| `scan` | `md5_calc` | ≤ 412 | 50,000 | ≥ +49,588 |" in body
+    assert "| `scan` | `pg_mblen` | 50,000 | ≤ 412 | ≤ −49,588 |" in body
+
+
 def test_the_budget_cuts_whole_sections_and_names_them() -> None:
     functions = tuple(
         FunctionChange(test="t" * 180, function=f"f{n}" + "x" * 180, before=1.0, after=float(n)) for n in range(400)

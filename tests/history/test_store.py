@@ -12,9 +12,11 @@ from pydantic import ValidationError
 from history import assemble, outcomes
 from history.database import reading, writing
 from history.errors import ConflictingRecord, InvalidRecord, UnknownSeries
+from history.interchange import line_of_record
 from history.model import (
     Block,
     BlockValue,
+    CallCost,
     FindingEvent,
     Fingerprint,
     FunctionCost,
@@ -27,6 +29,7 @@ from history.model import (
     Session,
     StatementPlan,
 )
+from history.records import digest
 from history.store import Store
 from history.writing import RowKeys
 from tests.builders import DAY, SESSION, block, run
@@ -178,16 +181,29 @@ def test_the_control_of_another_line_is_the_control_of_the_session(store: Store)
     assert own.control == {"s": (50.0,)}
 
 
+def test_a_block_without_calls_has_the_digest_it_had_before_there_were_any() -> None:
+    """Or `history verify` would call every block of before damaged, and no session that was cut off could go on."""
+    costs = {"scan": (FunctionCost(function="exec", object="postgres", insn_per_op=7.5),)}
+    day = datetime(2026, 1, 5, tzinfo=UTC)
+    old = Block(id="s/17.1/1", run_id="s/17.1", number=1, started=day, ended=day, functions=costs)
+    assert digest(old) == "fef19acd81eddbd7ae23b6089dabbee90ac2580553f0eaf085a492964e47e872"
+    assert "calls" not in line_of_record(old) and "inclusive" not in line_of_record(old)
+
+
 def test_samples_functions_and_plans_are_of_the_newest_block_that_has_them(store: Store) -> None:
     fill(store, {"17.1": 1.0})
     costs = {"point-query": (FunctionCost(function="exec", insn_per_op=7.5),)}
+    calls = {"point-query": (CallCost(caller="main", callee="exec", calls_per_op=1.0, insn_per_op=9.5),)}
     plans = {"point-query": (StatementPlan(statement="SELECT", digest="ab"),)}
     samples = {"point-query": {"qps": (1.5, 2.5)}}
     later = {"started": DAY + timedelta(hours=1), "ended": DAY + timedelta(hours=2)}
-    store.append_block(block(run("17.1"), 1.0, 2, functions=costs, plans=plans, samples=samples))
+    store.append_block(block(run("17.1"), 1.0, 2, functions=costs, calls=calls, plans=plans, samples=samples))
     store.append_block(block(run("17.1"), 1.0, 3, **later))
     store.append_block(block(run("17.1"), 1.0, 4, status="noisy", functions={"point-query": ()}, **later))
     assert store.functions("postgres", "17.1", "point-query") == costs["point-query"]
+    assert store.calls("postgres", "17.1", "point-query", config="default") == calls["point-query"]
+    assert store.calls("postgres", "17.1", "scan") == ()
+    assert store.blocks("s/17.1")[1].calls == calls
     assert store.plans("postgres", "17.1", "point-query", server="small") == plans["point-query"]
     assert store.samples("s/17.1/2") == samples
     assert store.functions("postgres", "17.1", "point-query", server="medium") == ()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from history.model import (
     Block,
+    CallCost,
     CanaryReading,
     Fingerprint,
     FunctionCost,
@@ -33,7 +34,13 @@ MEASUREMENTS = st.builds(
     operations=st.none() | st.integers(0, 2**63 - 1),
     warnings=st.lists(TEXTS, max_size=2).map(tuple),
 )
-FUNCTIONS = st.builds(FunctionCost, function=TEXTS, insn_per_op=NUMBERS, object=TEXTS)
+FUNCTIONS = st.builds(
+    FunctionCost, function=TEXTS, insn_per_op=NUMBERS, object=TEXTS, inclusive_per_op=st.none() | NUMBERS
+)
+CALLS = st.builds(
+    CallCost, caller=TEXTS, callee=TEXTS, calls_per_op=NUMBERS, insn_per_op=NUMBERS, caller_object=TEXTS,
+    callee_object=TEXTS,
+)  # fmt: skip
 PLANS = st.builds(StatementPlan, statement=TEXTS, digest=TEXTS, text=TEXTS)
 SESSIONS = st.builds(
     Session,
@@ -109,6 +116,7 @@ BLOCKS = st.builds(
         lambda found: tuple(sorted(found, key=lambda one: (one.test, one.metric)))
     ),
     functions=st.dictionaries(TEXTS, st.lists(FUNCTIONS, max_size=2).map(tuple), max_size=2),
+    calls=st.dictionaries(TEXTS, st.lists(CALLS, max_size=2).map(tuple), max_size=2),
     plans=st.dictionaries(TEXTS, st.lists(PLANS, max_size=2).map(tuple), max_size=2),
     samples=st.dictionaries(
         TEXTS, st.dictionaries(TEXTS, st.lists(NUMBERS, max_size=3).map(tuple), max_size=2), max_size=2

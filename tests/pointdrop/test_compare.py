@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
 from history.model import TOP_FUNCTIONS, Block, FunctionCost, Measurement, Release
-from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
-from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
+from pointdrop.jobs.compare import CompareReport, Function, TestRow, _Values, judge, moved_functions
+from pointdrop.jobs.compare_views import function_sides, headline, junit, markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side
 
 METRICS = shipped_metrics()
@@ -229,6 +229,11 @@ def test_a_difference_is_told_only_after_two_blocks_of_each_side(blocks: int, ve
     assert (told.verdict, told.tests[0].verdict, bool(told.regressions)) == (verdict, verdict, blocks > 1)
     values.sides[1]["scan", "insn/o"] = [0.0] * blocks
     assert _report(job, values, 1, 1.0, "", ()).tests[0].after == 0.0  # type: ignore[arg-type]
+
+
+def test_a_bound_is_shown_as_one() -> None:
+    function = Function(name="md5_calc", before=412.4, after=5000.0, at_most="before")
+    assert function_sides(function) == ("≤ 412", "5,000")
 
 
 def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -> None:
