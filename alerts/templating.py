@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from alerts.safetext import Markdown, code, fenced, prose
-from presentation.number_format import difference, grouped, signed
+from presentation.number_format import grouped, sides, signed
 
 
 def _only_safe(value: object) -> str:
@@ -51,7 +51,7 @@ def environment() -> Environment:
         prose=prose,
         signed=markdown_filter(signed),
         grouped=markdown_filter(grouped),
-        difference=markdown_filter(difference),
+        sides=markdown_filter(lambda before, after, at_most: " | ".join(sides(before, after, at_most))),
         # Addresses are made of escaped names only.
         link=lambda address: Markdown(f"<{address}>"),
         labelled_fence=_labelled_fence,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from history.function_costs import function_changes
 from history.model import (
-    TOP_FUNCTIONS,
     Finding,
     FunctionChange,
     FunctionCost,
@@ -63,34 +63,16 @@ def attach(
     )
 
 
-def comparable(before: Mapping[str, float], after: Mapping[str, float]) -> set[str]:
-    """Functions of which something is known on both sides, of two lists of the most expensive ones.
-
-    A list that is full ends at its cheapest function. One that costs no more than that on the other side may have
-    fallen off the end, so nothing is known of it.
-
-    >>> sorted(comparable({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "audit": 9.0}))
-    ['audit', 'parse', 'plan']
-    """
-    end_before, end_after = (min(side.values()) if len(side) >= TOP_FUNCTIONS else 0.0 for side in (before, after))
-    certain = {name for name, cost in before.items() if name in after or cost > end_after}
-    return certain | {name for name, cost in after.items() if name in before or cost > end_before}
-
-
 def _functions(
     tests: Sequence[str], before: Mapping[str, Sequence[FunctionCost]], after: Mapping[str, Sequence[FunctionCost]]
 ) -> tuple[FunctionChange, ...]:
     """The functions whose cost changed most, over all tests that have both sides."""
     changes = []
     for test in tests:
-        if not before.get(test) or not after.get(test):
-            continue
-        left, right = ({cost.function: cost.insn_per_op for cost in side[test]} for side in (before, after))
-        total = sum(left.values()) or 1.0
-        for function in sorted(comparable(left, right)):
-            old, new = left.get(function, 0.0), right.get(function, 0.0)
-            if abs(new - old) >= LEAST_FUNCTION_PCT / 100.0 * total:
-                changes.append(FunctionChange(test=test, function=function, before=old, after=new))
+        costs = before.get(test, ())
+        least = LEAST_FUNCTION_PCT / 100.0 * (sum(cost.insn_per_op for cost in costs) or 1.0)
+        of_test = function_changes(test, costs, after.get(test, ()))
+        changes += [change for change in of_test if abs(change.after - change.before) >= least]
     changes.sort(key=lambda change: (-abs(change.after - change.before), change.test, change.function))
     return tuple(changes[:MOST_FUNCTIONS])
 

@@ -12,10 +12,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 
 import numpy as np
 
 from detector.arrays import MAD
+from detector.releases.epochs import epoch_factors
 from detector.releases.metric_kinds import COSTS, kind_of
 from history.metrics import MetricRegistry
 from history.model import BlockValue, Cause, Finding, Move, Series
@@ -44,21 +46,27 @@ def sessions_at(series: Series, version: str) -> set[str]:
 
 
 def control_shift(series: Series, previous: str, release: str) -> float | None:
-    """Log shift of the control release between the sessions of the two sides; None where the sessions
-    share no control.
+    """Log shift of the control release between the sessions of the two sides, beyond what epochs differ by, since the
+    sides are joined by that; None where the sessions share no control.
 
     0.0 when one session measured both: then the machine was the same.
     """
     before, after = sessions_at(series, previous), sessions_at(series, release)
     if before & after:
         return 0.0
-    sides = []
+    factors, _ = epoch_factors(series)
+    epoch_of = {block.session_id: block.epoch for point in series.points for block in point.values}
+    sides: list[dict[str, list[float]]] = []
     for sessions in (before, after):
-        values = [v for session in sorted(sessions) for v in series.control.get(session, ()) if v > 0]
-        if not values:
-            return None
-        sides.append(float(np.median(np.log(values))))
-    return sides[1] - sides[0]
+        of_control: dict[str, list[float]] = defaultdict(list)
+        for session in sorted(sessions):
+            factor = factors.get(epoch_of[session], 1.0)
+            of_control[series.control_of(session)] += [v / factor for v in series.control.get(session, ()) if v > 0]
+        sides.append({version: values for version, values in of_control.items() if values})
+    common = sorted(sides[0].keys() & sides[1].keys())
+    if not common:
+        return None
+    return fmean(float(np.median(np.log(sides[1][v]))) - float(np.median(np.log(sides[0][v]))) for v in common)
 
 
 def origin(
@@ -80,9 +88,10 @@ def origin(
         left = previous[move.key.id]
         shift = control_shift(member, left, release)
         before, after = ({block.epoch for block in blocks_at(member, version)} for version in (left, release))
-        if before and not before & after:
+        side_by_side = sessions_at(member, left) & sessions_at(member, release)
+        if before and before != after and not side_by_side:
             epochs += 1
-            joined += shift is not None
+            joined += before | after <= epoch_factors(member)[0].keys()
         if shift is not None and min(move.before, move.after) > 0:
             shifts[move.key.metric].append(shift)
             asked += 1

@@ -123,7 +123,7 @@ def _blocks(connection: Connection, key: LineKey) -> dict[int, CountedBlock]:
             .join(schema.host, schema.host.c.pk == schema.epoch.c.host_pk)
             .join(schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk)
         )
-        .where(counts(), *chosen({**key._asdict(), "line": None}))
+        .where(counts(connection), *chosen({**key._asdict(), "line": None}))
     )
     if key.line != MAJORS:
         query = query.where(or_(release.line == key.line, release.version == session.control))
@@ -231,4 +231,5 @@ def _series(line: LineIndex, newest: SeriesRow, columns: list[Columns]) -> Serie
         better=newest.better,
         points=line.layout.points(arrangement, values),
         control={session: at(values) for session, at in arrangement.control.items()},
+        control_versions=arrangement.control_versions,
     )

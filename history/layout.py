@@ -71,6 +71,8 @@ class Arrangement(NamedTuple):
     """In the order of the line."""
     control: dict[str, Callable[[Sequence[float]], tuple[float, ...]]]
     """By session, for the sessions that are in `releases`."""
+    control_versions: dict[str, str]
+    """The control release of each of those."""
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[float]], tuple[float, ...]]:
@@ -119,7 +121,9 @@ class Layout:
             for version in sorted(own, key=self.position.__getitem__)
         ]
         sessions = {block.session_id for blocks in own.values() for _, block in blocks}
-        return Arrangement(releases, {name: _picker(control[name]) for name in sorted(control) if name in sessions})
+        pickers = {name: _picker(control[name]) for name in sorted(control) if name in sessions}
+        versions = {block.session_id: block.version for block in self.controls.values()}
+        return Arrangement(releases, pickers, {name: versions[name] for name in pickers})
 
     def points(self, arrangement: Arrangement, values: Sequence[float]) -> tuple[Point, ...]:
         """The points of one series."""

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
@@ -25,6 +25,13 @@ class RunFilters(TypedDict, total=False):
     lane: str | None
 
 
+class TimedFilters(RunFilters, total=False):
+    """What takes the same time."""
+
+    dbms: str | None
+    profile: str | None
+
+
 _session, _run, _block, _release = schema.session.c, schema.run.c, schema.block.c, schema.release.c
 
 #: What results can be chosen by.
@@ -38,6 +45,7 @@ FILTERS: dict[str, Any] = {
     "config": _run.config,
     "benchmark": _run.benchmark,
     "lane": _run.lane,
+    "profile": _run.profile,
 }
 LINE_COLUMNS = tuple(FILTERS[name] for name in LineKey._fields)
 RELEASE_COLUMNS = tuple(
@@ -49,8 +57,21 @@ def chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
     return (FILTERS[name] == value for name, value in filters.items() if value is not None)
 
 
-def counts() -> ColumnElement[bool]:
-    """The condition under which a block counts: it is ok, and neither it nor its run or session is superseded."""
+def outdated_epochs(connection: Connection) -> list[int]:
+    """Epochs that measured by an older method than the newest in the history: a test of the same name reported
+    something else then, so that no control release joins its values with those of now. Imported figures have none."""
+    query = select(schema.epoch.c.pk, schema.fingerprint.c.facts).join(
+        schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk
+    )
+    facts = {pk: json.loads(text) for pk, text in connection.execute(query)}
+    methods = {pk: int(known.get("method", 1)) for pk, known in facts.items() if "workload" in known}
+    newest = max(methods.values(), default=1)
+    return [pk for pk, method in methods.items() if method < newest]
+
+
+def counts(connection: Connection) -> ColumnElement[bool]:
+    """The condition under which a block counts: it is ok, measured by the newest method, and neither it nor its run or
+    session is superseded."""
     gone = schema.supersession.c
 
     def superseded(kind: str, name: Any) -> ColumnElement[bool]:
@@ -61,6 +82,7 @@ def counts() -> ColumnElement[bool]:
         not_(superseded("block", _block.id)),
         not_(superseded("run", _run.id)),
         not_(superseded("session", _session.id)),
+        _session.epoch_pk.not_in(outdated_epochs(connection)),
     )
 
 
@@ -184,6 +206,36 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
     return stored_blocks
 
 
+def timed_blocks(connection: Connection, host: str | None, newest: int, **filters: Unpack[TimedFilters]) -> list[Block]:
+    """The newest blocks of `host` (of any when it is None) that came to their end and have phases; nothing else of them
+    is read."""
+    detail, columns = schema.detail.c, [_block[name] for name in ("id", "pk", *schema.PLAIN["block"])]
+    of_host = [schema.host.c.name == host] if host is not None else []
+    ended = (
+        select(*columns, _run.id.label("run_id"))
+        .select_from(
+            joined()
+            .join(schema.epoch, schema.epoch.c.pk == _session.epoch_pk)
+            .join(schema.host, schema.host.c.pk == schema.epoch.c.host_pk)
+        )
+        .where(*of_host, _block.status != "failed", *chosen(filters))
+        .where(select(detail.block_pk).where(detail.block_pk == _block.pk, detail.kind == "phases").exists())
+        .order_by(_block.started.desc(), _block.pk.desc())
+        .limit(newest)
+        .subquery()
+    )
+    query = (
+        select(ended, detail.test, detail.content)
+        .join(schema.detail, and_(detail.block_pk == ended.c.pk, detail.kind == "phases"))
+        .order_by(ended.c.started.desc(), ended.c.pk.desc())
+    )
+    fields: dict[str, dict[str, Any]] = {}
+    for row in connection.execute(query):
+        plain = {name: getattr(row, name) for name in ("id", "run_id", *schema.PLAIN["block"])}
+        fields.setdefault(row.id, {**plain, "phases": {}})["phases"][row.test] = unpack(row.content)
+    return [Block(**values) for values in fields.values()]
+
+
 def block_ids(connection: Connection, session_id: str) -> set[str]:
     """Of every block of a session, whatever its status."""
     query = select(_block.id).select_from(joined()).where(_session.id == session_id)
@@ -195,7 +247,7 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
     query = (
         select(_release.version, func.count())
         .select_from(joined())
-        .where(counts(), *chosen(wanted))
+        .where(counts(connection), *chosen(wanted))
         .group_by(_release.version)
     )
     blocks_by_version: dict[str, int] = dict(connection.execute(query).all())
@@ -205,7 +257,7 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
 
 def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
     """Lines with blocks that count, in version order, and `majors` where there are two or more, last."""
-    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(), *chosen({"dbms": dbms})).distinct()
+    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(connection), *chosen({"dbms": dbms})).distinct()
     keys = [LineKey(*row) for row in connection.execute(query)]
     lines_by_place = Counter(key._replace(line=MAJORS) for key in keys)
     keys += [key for key, count in lines_by_place.items() if count > 1]
@@ -225,7 +277,7 @@ def newest_details(
             detail.test == test,
             _release.dbms == dbms,
             _release.version == version,
-            counts(),
+            counts(connection),
             *chosen(filters),
         )
         .order_by(_block.started.desc(), _block.id.desc())

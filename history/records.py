@@ -27,6 +27,9 @@ from pydantic import TypeAdapter
 from history.errors import InvalidRecord
 from history.model import Block, Measurement, Row
 
+#: Parts of a block that came after the first stores; a block without one has the same text as before.
+LATER_PARTS = ("phases",)
+
 #: Digits of a commit in a version.
 COMMIT_DIGITS = 12
 
@@ -97,7 +100,9 @@ def digest(row: Row) -> str:
     InvalidRecord when a text holds a NUL, which PostgreSQL cannot store.
     """
     if isinstance(row, Block):  # the only record that is large: its measurements go through the compiled path
-        rest = text_of(row.model_dump(mode="json", exclude={"measurements"})).encode()
+        # What a block of before could not have is not in its text, or old digests would be wrong.
+        later = {name for name in LATER_PARTS if not getattr(row, name)}
+        rest = text_of(row.model_dump(mode="json", exclude={"measurements", *later})).encode()
         content = rest + MEASUREMENTS.dump_json(in_order(row.measurements))
     else:
         content = text_of(shown(row)).encode()

@@ -44,7 +44,7 @@ from history.model import (
     StatementPlan,
 )
 from history.outcomes import Supersession
-from history.queries import RunFilters
+from history.queries import RunFilters, TimedFilters
 from history.spool import Spool
 
 if TYPE_CHECKING:
@@ -247,6 +247,11 @@ class Store:
         """By number; `details=False` leaves out samples, functions and plans, which are large, and
         `measurements=False` the measurements too: what is left says whether and when a block ran."""
         return self._read(partial(queries.blocks, run_id=run_id, details=details, measurements=measurements))
+
+    def timed_blocks(self, host: str | None, newest: int, **filters: Unpack[TimedFilters]) -> list[Block]:
+        """The newest blocks of `host` (of any when it is None) that came to their end, with their phases and nothing
+        else."""
+        return self._read(lambda connection: queries.timed_blocks(connection, host, newest, **filters))
 
     def block_ids(self, session_id: str) -> set[str]:
         """What a resumed session need not do again: every block of it, whatever its status."""

@@ -34,8 +34,11 @@ GROUP_COLUMNS = {
     "server": "str", "metric": "str", "group": "str", "moved": "int64", "tests": "int64", "median_pct": "float64",
     "worst_pct": "float64", "worst_test": "str",
 }  # fmt: skip
-#: Columns of a function: its own instructions per operation in `test`.
-FUNCTION_COLUMNS = {"test": "str", "function": "str", "before": "float64", "after": "float64", "difference": "float64"}
+#: Columns of a function: its own instructions per operation in `test`; `at_most` names a side that may be smaller.
+FUNCTION_COLUMNS = {
+    "test": "str", "function": "str", "before": "float64", "after": "float64", "difference": "float64",
+    "at_most": "str",
+}  # fmt: skip
 
 
 def frame(columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> DataFrame:
@@ -137,6 +140,11 @@ def groups_frame(finding: Finding, metrics: MetricRegistry) -> DataFrame:
 def functions_frame(changes: Sequence[FunctionChange]) -> DataFrame:
     """FUNCTION_COLUMNS, the largest difference first."""
     rows = sorted(changes, key=lambda change: (-abs(change.after - change.before), change.function, change.test))
+    own = FUNCTION_COLUMNS.keys() - {"difference"}
     return frame(
-        FUNCTION_COLUMNS, ({**change.model_dump(), "difference": change.after - change.before} for change in rows)
+        FUNCTION_COLUMNS,
+        (
+            {**{name: getattr(change, name) for name in own}, "difference": change.after - change.before}
+            for change in rows
+        ),
     )

@@ -73,12 +73,14 @@ class AA(NamedTuple):
     change_pct: float
 
 
-def last_aa(control: Mapping[str, Sequence[float]], order: Sequence[str]) -> AA | None:
-    """The last two sessions with the control, `order` being session ids from old to new; None with fewer than two."""
-    sessions = [session for session in order if control.get(session)]
+def last_aa(series: Series, order: Sequence[str]) -> AA | None:
+    """The last session and the one before it that had the same control, `order` being session ids from old to new;
+    None where there are no two."""
+    sessions = [session for session in order if series.control.get(session)]
+    sessions = [session for session in sessions if series.control_of(session) == series.control_of(sessions[-1])]
     if len(sessions) < 2:
         return None
-    before, after = (statistics.median(control[session]) for session in sessions[-2:])
+    before, after = (statistics.median(series.control[session]) for session in sessions[-2:])
     return AA(sessions[-2], sessions[-1], 100 * (after / before - 1)) if before > 0 else None
 
 
@@ -87,7 +89,7 @@ def noise_frame(lines: Iterable[Sequence[Series]], moves: Mapping[str, Move], se
     rows = []
     for series in lines:
         for member, release_pct in zip(series, release_noise(level_frame(series)), strict=True):
-            block_pct, aa, move = block_noise(member), last_aa(member.control, sessions), moves.get(member.key.id)
+            block_pct, aa, move = block_noise(member), last_aa(member, sessions), moves.get(member.key.id)
             noise_pct = block_pct if math.isnan(release_pct) else release_pct
             rows.append(
                 {

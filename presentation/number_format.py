@@ -47,6 +47,22 @@ def difference(value: float) -> str:
     return f"{'−' if value < 0 else '+'}{grouped(abs(value))}"
 
 
+def sides(before: float, after: float, at_most: str = "") -> tuple[str, str, str]:
+    """Before, after and their difference; the side named by `at_most` is known to be no larger than that.
+
+    >>> sides(412.0, 50_000.0, "before")
+    ('≤ 412', '50,000', '≥ +49,588')
+    >>> sides(50_000.0, 412.0, "after")
+    ('50,000', '≤ 412', '≤ −49,588')
+    """
+    texts = {"before": grouped(before), "after": grouped(after)}
+    change = difference(after - before)
+    if at_most:
+        texts[at_most] = f"≤ {texts[at_most]}"
+        change = f"{'≥' if at_most == 'before' else '≤'} {change}"
+    return texts["before"], texts["after"], change
+
+
 def percent(value: float) -> str:
     """A change without its sign."""
     if not math.isfinite(value):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from history.function_costs import function_changes
 from history.metrics import MetricRegistry
 from history.model import FunctionChange, FunctionCost, Series
 from presentation.addresses import LineKey
@@ -41,18 +42,8 @@ class Details:
         )
 
     def function_changes(self, key: LineKey, test: str, before: str, after: str) -> list[FunctionChange]:
-        """Every function of either release; empty when one of them has no counts."""
-        old, new = (
-            {cost.function: cost.insn_per_op for cost in self.functions(key, version, test)}
-            for version in (before, after)
-        )
-        if not old or not new:
-            return []
-        names = dict.fromkeys([*old, *new])
-        return [
-            FunctionChange(test=test, function=name, before=old.get(name, 0.0), after=new.get(name, 0.0))
-            for name in names
-        ]
+        """Every function of which both releases say something; empty when one of them has no counts."""
+        return function_changes(test, self.functions(key, before, test), self.functions(key, after, test))
 
 
 def fold(values: Sequence[float], name: str) -> tuple[list[float], int]:

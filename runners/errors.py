@@ -3,7 +3,7 @@
 RunnersError
 ├── WorkloadFailed         sysbench, or a statement of it, failed against a running server
 ├── CountingFailed         callgrind gave no usable count
-├── HostBusy               another session measures on this host
+├── HostBusy               other sessions hold the cores that this one needs
 ├── HostChanged            a resumed session finds another machine, or another workload, than it began with
 ├── OutOfSpace             the disk cannot take the data of the next block
 ├── EngineError            a server did not do what was asked of it

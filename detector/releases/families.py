@@ -7,7 +7,6 @@ through the control release that both measured.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 
 from detector.arrays import Floats
 from detector.errors import InvalidSeries
+from detector.releases.epochs import epoch_factors
 from detector.releases.metric_kinds import kind_of
 from detector.releases.series_panel import Panel, panel_of_blocks
 from history.errors import InvalidRecord
@@ -163,25 +163,3 @@ _ORDER: dict[MetricKind, int] = {
 
 def _rank(metric: Metric) -> tuple[int, str]:
     return _ORDER[kind_of(metric)], metric.name
-
-
-def epoch_factors(series: Series) -> tuple[dict[str, float], str]:
-    """By epoch, what to divide its values by so that the control release reads the same in all; and a sentence.
-
-    The epoch of the newest release is the reference. Without a control in both, nothing is joined and the factor is 1.
-    """
-    epoch_of = {block.session_id: block.epoch for point in series.points for block in point.values}
-    newest = [block.epoch for point in series.points[-1:] for block in point.values]
-    if len(set(epoch_of.values())) < 2 or not newest:
-        return {}, ""
-    controls: dict[str, list[float]] = defaultdict(list)
-    for session, values in series.control.items():
-        if session in epoch_of:
-            controls[epoch_of[session]].extend(value for value in values if value > 0)
-    levels = {epoch: float(np.median(np.log(values))) for epoch, values in controls.items() if values}
-    host_epochs = len(set(epoch_of.values()))
-    if newest[0] not in levels or len(levels) < host_epochs:
-        return {}, f"{series.key.server}: {host_epochs} epochs that no control release joins"
-    reference = levels[newest[0]]
-    factors = {epoch: math.exp(level - reference) for epoch, level in levels.items()}
-    return factors, f"{series.key.server}: {host_epochs} epochs joined through the control release"

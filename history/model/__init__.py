@@ -24,6 +24,7 @@ from history.model.findings import (
     Move,
     PlanChange,
     Tier,
+    UnknownSide,
     finding_key,
 )
 from history.model.measured import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from history.model.values import Better, Count, Moment, Name, Row
 FindingKind = Literal["regression", "improvement", "environment", "drift"]
 Tier = Literal["confirmed", "provisional", "unconfirmed"]
 Direction = Literal["regression", "improvement", "change"]
+UnknownSide = Literal["", "before", "after"]
 Cause = Literal["product", "machine", "plan", "config", "epoch", "sla"]
 
 
@@ -58,12 +60,15 @@ class GroupSummary(Row):
 
 
 class FunctionChange(Row):
-    """One function's instructions per operation before and after, in the test named."""
+    """One function's own instructions per operation before and after, in the test named."""
 
     test: str
     function: str
+    """Its base name: overloads, instances of templates and clones are one function."""
     before: float
     after: float
+    at_most: UnknownSide = Field("", exclude_if=operator.not_)
+    """The side on which the function is not among those that are kept: it costs at most that much there."""
 
 
 class PlanChange(Row):

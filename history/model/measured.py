@@ -12,6 +12,7 @@ from pydantic import Field
 from history.model.values import Better, BlockStatus, Count, Lane, Moment, Name, Row, Seed, Value
 
 Milliseconds = Annotated[Value, Field(ge=0)]
+Seconds = Annotated[Value, Field(ge=0)]
 Phase = Literal["before", "after"]
 #: `learning`: too few readings of this host to judge.
 CanaryVerdict = Literal["learning", "usual", "differs"]
@@ -130,6 +131,9 @@ class Block(Row):
     """By test."""
     samples: dict[str, dict[str, tuple[Value, ...]]] = Field(default_factory=dict)
     """By test, then metric: one value a second."""
+    phases: dict[Literal["block", "tests"], dict[str, Seconds]] = Field(default_factory=dict)
+    """Where its wall time went: `block` has what is no test (`load`, `wait`, `restore`, `start`, `settle`, `stop`,
+    `other`), `tests` each test with its warm-up. Empty in blocks of before."""
     warnings: tuple[str, ...] = ()
 
 

@@ -155,3 +155,9 @@ class Series(Row):
     better: Better = "lower"
     points: tuple[Point, ...]
     control: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    control_versions: dict[str, str] = Field(default_factory=dict)
+    """The control release by session; a session that is not here had the one that all such sessions had."""
+
+    def control_of(self, session: str) -> str:
+        """Version of the control release of a session, empty where nobody said."""
+        return self.control_versions.get(session, "")

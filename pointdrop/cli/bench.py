@@ -53,6 +53,7 @@ def bench(
     offline: options.Offline = False,
     budget_minutes: Annotated[float | None, typer.Option(min=0, help="Begin no block that would end later.")] = None,
     dry_run: options.Forecast = False,
+    discover: options.Discover = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what the plan wants and the history lacks; nothing is detected and nothing filed.
@@ -64,7 +65,7 @@ def bench(
     from history.errors import BadSettings
     from history.spool import Spool
     from history.store import Store
-    from pointdrop.cli.forecast import forecast, print_forecast
+    from pointdrop.cli.forecast import discovery_notes, forecast, print_forecast
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.measurement import MeasurementSetup, measure_all
     from pointdrop.jobs.work_matrix import matrix_rows
@@ -98,7 +99,8 @@ def bench(
             return
         if len(servers) != 1:
             raise BadSettings(f"say which server this machine is: --server {' or '.join(servers)}")
-        work = _work(run, wanted, servers[0], names_in(dbms), names_in(releases), names_in(confirm))
+        asks = discover or not dry_run
+        work = _work(run, wanted, servers[0], names_in(dbms), names_in(releases), names_in(confirm), asks)
         budget = wanted.budget_minutes if budget_minutes is None else budget_minutes
         chosen = {release.version for item in work for release in item.candidates}
         lost = [
@@ -108,7 +110,7 @@ def bench(
         ]
         if dry_run:
             print_forecast(forecast(run, wanted, servers[0], work, budget), "text")
-            for sentence in lost:
+            for sentence in (*discovery_notes(catalogue, work, discover), *lost):
                 typer.echo(sentence, err=True)
             return
         measured = measure_all(run, wanted, servers[0], work, budget_minutes=budget)
@@ -121,20 +123,26 @@ def bench(
 
 
 def _work(
-    setup: MeasurementSetup, plan: Plan, server: str, dbms: list[str], releases: list[str], confirm: list[str]
+    setup: MeasurementSetup,
+    plan: Plan,
+    server: str,
+    dbms: list[str],
+    releases: list[str],
+    confirm: list[str],
+    discover: bool,
 ) -> list[Work]:
     from history.errors import BadSettings
     from pointdrop.jobs.measurement import named_work, planned_work, runnable_releases
     from pointdrop.jobs.suspects import Suspect, confirmation_work
 
     if not (releases or confirm):
-        return planned_work(setup, plan, server, dbms)
+        return planned_work(setup, plan, server, dbms, discover=discover)
     suspects = [Suspect.parse(text) for text in confirm]
     chosen = [suspect for suspect in suspects if suspect.server == server and suspect.dbms in (dbms or [suspect.dbms])]
     if suspects and not chosen:
         raise BadSettings(f"none of the suspects is of {' '.join((server, *dbms))}")
     wanted = {suspect.dbms for suspect in chosen} or set(dbms) or {measure.dbms for measure in plan.measure}
-    for name in sorted(wanted):
+    for name in sorted(wanted) if discover else ():
         setup.catalogue.discover(name)
     if releases:
         return named_work(setup, plan, dbms, releases)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from pointdrop.jobs.measurement import MeasurementSetup
     from pointdrop.jobs.release_selection import Work
+    from runners.releases import Catalogue
     from runners.sessions import Estimate
     from runners.settings import Plan
 
@@ -22,23 +24,32 @@ def forecast(
     from pointdrop.jobs.measurement import estimates, remaining_estimate
     from pointdrop.jobs.night_schedule import within_budget, without_pending
     from pointdrop.jobs.session_records import unfinished_sessions
+    from runners.cores import usable_cores
 
-    cores = os.cpu_count() or 1
+    cores = len(usable_cores())
     begun = unfinished_sessions(setup.state)
     first = [remaining_estimate(setup, record, cores) for record in begun]
     work = without_pending(work, [record for record in begun if record.server == server])
     estimates_of_work = estimates(setup, plan, server, work, cores)
-    fits = within_budget(estimates_of_work, budget_minutes, before_s=sum(estimate.seconds for estimate in first))
+    fits = within_budget(estimates_of_work, budget_minutes, before_s=sum(estimate.middle_s for estimate in first))
+    cached = {
+        (dbms, state.release.version)
+        for dbms in {item.measure.dbms for item in (*begun, *work)}
+        for state in setup.catalogue.list(dbms)
+        if state.cached
+    }
     return [
-        *(_row(record, estimate, resumed=True, tonight=True) for record, estimate in zip(begun, first, strict=True)),
+        *(_row(record, estimate, cached, True, True) for record, estimate in zip(begun, first, strict=True)),
         *(
-            _row(item, estimate, resumed=False, tonight=fit)
+            _row(item, estimate, cached, False, fit)
             for item, estimate, fit in zip(work, estimates_of_work, fits, strict=True)
         ),
     ]
 
 
-def _row(work: Work, estimate: Estimate, resumed: bool, tonight: bool) -> dict[str, Any]:
+def _row(
+    work: Work, estimate: Estimate, cached: Collection[tuple[str, str]], resumed: bool, tonight: bool
+) -> dict[str, Any]:
     from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 
     return {
@@ -51,11 +62,26 @@ def _row(work: Work, estimate: Estimate, resumed: bool, tonight: bool) -> dict[s
         "releases": [release.version for release in work.candidates],
         "control": work.control.version,
         "blocks": estimate.blocks,
-        "minutes": round(estimate.seconds / SECONDS_A_MINUTE, 1),
+        "minutes_low": round(estimate.low_s / SECONDS_A_MINUTE, 1),
+        "minutes_high": round(estimate.high_s / SECONDS_A_MINUTE, 1),
+        "known_blocks": estimate.known,
+        "downloads": [r.version for r in work.releases if (r.dbms, r.version) not in cached],
         "disk_mb": estimate.disk_bytes // 10**6,
         "resumed": resumed,
         "tonight": tonight,
     }
+
+
+def discovery_notes(catalogue: Catalogue, work: Iterable[Work], discovered: bool) -> list[str]:
+    """What a dry run that asked no source has to say about that, a sentence a DBMS."""
+    notes = []
+    for dbms in dict.fromkeys(item.measure.dbms for item in work if not discovered):
+        asked = catalogue.discovered_at(dbms)
+        known = (
+            f"as its sources offered them on {asked:%Y-%m-%d}" if asked else "as pinned, since no source was asked yet"
+        )
+        notes.append(f"Releases of {dbms} {known}; --discover asks the sources.")
+    return notes
 
 
 def print_forecast(rows: list[dict[str, Any]], format: str) -> None:
@@ -73,13 +99,29 @@ def print_forecast(rows: list[dict[str, Any]], format: str) -> None:
         typer.echo(f"    {len(row['releases'])} releases: {' '.join(row['releases'])} (control {row['control']})")
         size = f"{row['disk_mb'] / 1000:.1f} GB"
         missing = "begun before: its missing " if row["resumed"] else ""
-        typer.echo(f"    {missing}{row['blocks']} blocks, about {row['minutes']} minutes, up to {size} on disk")
+        typer.echo(f"    {missing}{row['blocks']} blocks, {_minutes([row])} ({_source(row)}), up to {size} on disk")
+        if row["downloads"]:
+            typer.echo(f"    to download first: {' '.join(row['downloads'])}")
         if not row["tonight"]:
             typer.echo("    does not fit any more: left for a later night")
-    total = sum(row["minutes"] for row in rows)
-    first = sum(row["minutes"] for row in rows if row["tonight"])
-    within = f", {first:.0f} of them in what this night begins" if first < total else ""
+    first = [row for row in rows if row["tonight"]]
+    within = f", {_minutes(first)} of it in what this night begins" if first else ", none of it begun this night"
+    within = within if len(first) < len(rows) else ""
     typer.echo(
-        f"\nAbout {total:.0f} minutes of machine time{within}, without downloads. "
+        f"\nTogether {_minutes(rows)} of machine time{within}, downloads not included. "
         "Suspects that the detector finds are measured again on top of that."
     )
+
+
+def _minutes(rows: list[dict[str, Any]]) -> str:
+    from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
+    from presentation.durations import duration_range
+
+    low, high = (sum(row[name] for row in rows) * SECONDS_A_MINUTE for name in ("minutes_low", "minutes_high"))
+    return duration_range(low, high)
+
+
+def _source(row: dict[str, Any]) -> str:
+    if not row["known_blocks"]:
+        return "no such block of this host yet"
+    return f"learned from {row['known_blocks']} block{'s' if row['known_blocks'] > 1 else ''} of this host"

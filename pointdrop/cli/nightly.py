@@ -25,6 +25,7 @@ def nightly(
         bool, typer.Option("--confirm/--no-confirm", help="Measure suspects again before they are filed.")
     ] = True,
     dry_run: options.Forecast = False,
+    discover: options.Discover = False,
     quiet: options.Quiet = False,
     format: options.TextOrJson = "text",
 ) -> None:
@@ -39,12 +40,13 @@ def nightly(
 
     JSON keys: plan, releases, blocks, noisy, failed, series, findings, issues, incomplete, notes, minutes, history,
     site, issues_at. With --dry-run an array of dbms, benchmark, lane, line, config, profile, releases, control, blocks,
-    minutes, disk_mb, resumed and tonight.
+    minutes_low, minutes_high, known_blocks (of this host, that the minutes are learned from), downloads, disk_mb,
+    resumed and tonight.
     """
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for
     from history.store import Store
-    from pointdrop.cli.forecast import forecast, print_forecast
+    from pointdrop.cli.forecast import discovery_notes, forecast, print_forecast
     from pointdrop.cli.progress import Reporter
     from pointdrop.jobs.measurement import MeasurementSetup, planned_work
     from pointdrop.jobs.summary import lines
@@ -58,8 +60,10 @@ def nightly(
         catalogue = Catalogue(configs, state, offline=offline)
         setup = MeasurementSetup(configs, state, catalogue, store, reporter.on_event, reporter.say)
         if dry_run:
-            work = planned_work(setup, wanted, this_server)
+            work = planned_work(setup, wanted, this_server, discover=discover)
             print_forecast(forecast(setup, wanted, this_server, work, wanted.budget_minutes), format)
+            for sentence in discovery_notes(catalogue, work, discover):
+                typer.echo(sentence, err=True)
             return
         from pointdrop.jobs.nightly import nightly as run
 

@@ -70,6 +70,9 @@ GithubOutput = Annotated[
 Forecast = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be measured, with its machine time; measure nothing.")
 ]
+Discover = Annotated[
+    bool, typer.Option("--discover", help="With --dry-run: ask the sources for new releases first, as a real run does.")
+]
 
 
 def names_in(text: str) -> list[str]:

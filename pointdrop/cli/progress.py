@@ -10,6 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from presentation.durations import duration_range
 from runners.sessions import Event, Outcome
 from runners.sessions.events import (
     BlockDone,
@@ -67,7 +68,7 @@ class Reporter:
                 again = f", {already} done before" if already else ""
                 self.say(
                     f"{plan.control.dbms} {plan.lane} lane: {estimate.blocks} blocks of {len(plan.tests)} tests"
-                    f"{again}, about {estimate.seconds / 60:.1f} minutes ({versions})"
+                    f"{again}, {duration_range(estimate.low_s, estimate.high_s)} ({versions})"
                 )
                 self.progress.update(
                     self.session, total=estimate.blocks, completed=0, visible=True, description=plan.lane

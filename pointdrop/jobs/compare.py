@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +18,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from detector.attachments import comparable
 from detector.compare import Comparison, Verdict, compare, family_verdict
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
+from history.function_costs import function_changes
 from history.metrics import MetricRegistry
-from history.model import Block, Lane, Measurement, Run, Session
+from history.model import Block, FunctionCost, Lane, Measurement, Run, Session, UnknownSide
 from pointdrop.jobs.comparison_sides import Shelf, Side
 from runners.releases import Installed
 from runners.sessions import Event, plan_session, run_session
@@ -44,11 +44,13 @@ class _Part(BaseModel):
 
 
 class Function(_Part):
-    """Instructions per operation of one function."""
+    """Instructions per operation of one function, under its base name."""
 
     name: str
     before: Number
     after: Number
+    at_most: UnknownSide = ""
+    """The side on which it is not among the most expensive functions: it costs at most that much there."""
 
 
 class TestRow(_Part):
@@ -128,8 +130,8 @@ class _Values:
         default_factory=lambda: (defaultdict(list), defaultdict(list))
     )
     newest: dict[tuple[str, str], Measurement] = field(default_factory=dict)
-    functions: tuple[dict[str, dict[str, float]], ...] = field(default_factory=lambda: ({}, {}))
-    """Instructions per operation, by test and function."""
+    functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}))
+    """By test, of the newest block."""
     blocks: int = 0
     unusable: str = ""
     """Why the newest block that does not count does not."""
@@ -144,8 +146,7 @@ class _Values:
                 key = measurement.test, measurement.metric
                 self.sides[side][key].append(measurement.value)
                 self.newest[key] = measurement
-        for test, costs in block.functions.items():
-            self.functions[side][test] = {cost.function: cost.insn_per_op for cost in costs}
+        self.functions[side].update(block.functions)
 
     def shared(self) -> dict[tuple[str, str], list[float]]:
         """Values of the base that have some of the candidate beside them."""
@@ -186,6 +187,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
     judged = {metric.name for metric in setup.metrics if metric.compared and metric.lane == setup.profile.lane}
     wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
     warnings: list[str] = []
+    known: list[Block] = []
     while wanted and rounds < setup.most_rounds:
         left = setup.budget_minutes * 60 - (time.monotonic() - began)
         if rounds and left <= 0:
@@ -209,10 +211,11 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
         def sink(session: Session, run: Run, block: Block) -> None:
             is_base = (run.release.version, run.config) == (installed.release.version, base.config)
             values.add(0 if is_base else 1, block, judged)
+            known.append(block)
 
         outcome = run_session(
             plan, shelf, sink, configs=setup.configs, state=setup.state, on_event=setup.on_event,
-            budget_s=max(left, 0.0) if rounds else None, sandbox=setup.sandbox,
+            budget_s=max(left, 0.0) if rounds else None, sandbox=setup.sandbox, known=known,
         )  # fmt: skip
         rounds += 1
         warnings += outcome.warnings
@@ -283,21 +286,20 @@ def _row(values: _Values, key: tuple[str, str], comparison: Comparison) -> TestR
         low_pct=comparison.low_pct if math.isfinite(comparison.low_pct) else None,
         high_pct=comparison.high_pct if math.isfinite(comparison.high_pct) else None,
         blocks=min(comparison.blocks_before, comparison.blocks_after),
-        functions=moved_functions(*(side.get(test, {}) for side in values.functions)) if different else (),
+        functions=moved_functions(*(side.get(test, ()) for side in values.functions)) if different else (),
     )
 
 
-def moved_functions(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Function, ...]:
+def moved_functions(before: Sequence[FunctionCost], after: Sequence[FunctionCost]) -> tuple[Function, ...]:
     """The functions whose instructions per operation changed most, of two lists of the most expensive ones.
 
-    >>> moved_functions({"parse": 50.0, "plan": 20.0}, {"parse": 50.0, "plan": 25.0, "audit": 9.0})
-    (Function(name='audit', before=0.0, after=9.0), Function(name='plan', before=20.0, after=25.0))
+    >>> def costs(**functions):
+    ...     return [FunctionCost(function=name, insn_per_op=insn) for name, insn in functions.items()]
+    >>> moved_functions(costs(parse=50.0, plan=20.0), costs(parse=50.0, plan=25.0))
+    (Function(name='plan', before=20.0, after=25.0, at_most=''),)
     """
-    if not before or not after:
-        return ()
-    moved = {name: abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in comparable(before, after)}
-    largest = sorted((name for name, size in moved.items() if size), key=lambda name: (-moved[name], name))
     return tuple(
-        Function(name=name, before=before.get(name, 0.0), after=after.get(name, 0.0))
-        for name in largest[:MOST_FUNCTIONS]
+        Function(name=change.function, before=change.before, after=change.after, at_most=change.at_most)
+        for change in function_changes("", before, after)[:MOST_FUNCTIONS]
+        if change.before != change.after
     )

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from alerts.safetext import code
 from pointdrop.jobs.compare import CompareReport, TestRow
+from presentation.number_format import sides
 
 MARKS = {"regression": "▼", "improvement": "▲", "": " "}
 WORDS = {
@@ -51,7 +52,9 @@ def text_lines(report: CompareReport) -> list[str]:
         )
     for row in report.tests:
         for f in row.functions:
-            lines.append(f"    {row.test}  {f.name}  {f.before:,.0f} -> {f.after:,.0f} instructions")
+            lines.append(
+                f"    {row.test}  {f.name}  {' -> '.join(sides(f.before, f.after, f.at_most)[:2])} instructions"
+            )
     lines += [f"note: {warning}" for warning in report.warnings]
     ran = f"{report.base} against {report.candidate} on {report.server}, {report.lane} lane, profile {report.profile}: "
     ran += f"{report.blocks} blocks in {report.rounds} rounds, {report.minutes:.1f} minutes."
@@ -65,9 +68,9 @@ def markdown(report: CompareReport) -> str:
     if moved:
         parts.append(_markdown_table(moved))
     rows = [
-        f"| {code(row.test)} | {code(function.name)} | {function.before:,.0f} | {function.after:,.0f} |"
+        f"| {code(row.test)} | {code(f.name)} | {' | '.join(sides(f.before, f.after, f.at_most)[:2])} |"
         for row in moved
-        for function in row.functions
+        for f in row.functions
     ]
     if rows:
         table = "\n".join(["| test | function | before | after |", "| --- | --- | ---: | ---: |", *rows])

@@ -5,9 +5,9 @@ What a job that was killed had begun (`session_records.py`) is finished by the n
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +17,27 @@ from history.maintenance import recover_spool
 from history.model import Block, Phase, Release, Run, Session
 from history.spool import Spool
 from history.store import Store
-from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text
+from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text, without_pending
 from pointdrop.jobs.release_selection import Work, pick, select_named
-from pointdrop.jobs.session_records import SessionRecord, new_record, unfinished_sessions, write_record
+from pointdrop.jobs.session_records import (
+    SessionRecord,
+    claim,
+    new_record,
+    record_path,
+    sessions_under_way,
+    unfinished_sessions,
+    write_record,
+)
 from runners.canary import Canary, Quarantine
+from runners.cores import Cores, usable_cores
+from runners.host import host_name
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Estimate, Event, Outcome, SessionPlan, estimate, plan_session, run_session
-from runners.sessions.session import HOST_LOCK
+from runners.sessions.estimates import NEWEST_BLOCKS
+from runners.sessions.prepared_data import prepared_versions
 from runners.settings import Measure, Plan, load_benchmark, load_profile, load_server
+
+FETCHES_AT_ONCE = 2
 
 
 @dataclass
@@ -67,17 +80,19 @@ class MeasurementSetup:
     @property
     def canary(self) -> Canary:
         """Whether this host is still the machine it was."""
-        return Canary(self.state, lock=HOST_LOCK)
+        return Canary(self.state, cores=Cores())
 
 
-def planned_work(setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = ()) -> list[Work]:
+def planned_work(
+    setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = (), *, discover: bool = True
+) -> list[Work]:
     """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
 
-    The sources are asked what there is.
+    The sources are asked what there is, unless `discover` says that what they last offered will do.
     """
     work: list[Work] = []
     measures = _measures(plan, dbms)
-    for name in dict.fromkeys(measure.dbms for measure in measures):
+    for name in dict.fromkeys(measure.dbms for measure in measures if discover):
         _discover(setup, name)
     for measure in measures:
         for config in measure.configs:
@@ -133,15 +148,34 @@ def session_of(setup: MeasurementSetup, begun: SessionRecord) -> SessionPlan:
     )
 
 
-def estimates(setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work], workers: int) -> list[Estimate]:
-    """Machine time of each piece of work, without downloads."""
+def estimates(
+    setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work], workers: int, *, any_host: bool = False
+) -> list[Estimate]:
+    """Machine time of each piece of work, without downloads; learned from blocks of this host, or of any."""
     now = datetime.now(UTC)
-    return [estimate(session_of(setup, new_record(plan, server, item, now)), workers=workers) for item in work]
+    return [_estimate(setup, new_record(plan, server, item, now), (), workers, any_host) for item in work]
 
 
 def remaining_estimate(setup: MeasurementSetup, begun: SessionRecord, workers: int) -> Estimate:
     """What the session still takes."""
-    return estimate(session_of(setup, begun), setup.store.block_ids(begun.id), workers)
+    return _estimate(setup, begun, setup.store.block_ids(begun.id), workers)
+
+
+def _estimate(
+    setup: MeasurementSetup, begun: SessionRecord, finished: Collection[str], workers: int, any_host: bool = False
+) -> Estimate:
+    plan = session_of(setup, begun)
+    known = timed_blocks(setup.store, plan, None if any_host else host_name())
+    kept = set() if any_host else prepared_versions(setup.state / "prepared", plan.control.dbms)
+    return estimate(plan, finished, workers, known, kept)
+
+
+def timed_blocks(store: Store, plan: SessionPlan, host: str | None) -> list[Block]:
+    """The newest blocks of `host`, of any when it is None, that say how long one of the plan takes."""
+    return store.timed_blocks(
+        host, NEWEST_BLOCKS, dbms=plan.control.dbms, server=plan.server.name, benchmark=plan.benchmark.name,
+        lane=plan.lane, profile=plan.profile.name,
+    )  # fmt: skip
 
 
 def measure_all(
@@ -158,8 +192,9 @@ def measure_all(
     The spool first: a session that is resumed asks the history which of its blocks are finished, and a block measured
     a second time could no longer be told from the one that was kept.
 
-    A release that cannot be fetched or verified, and work of which not even a block fits, is left out and named in
-    `incomplete`; the rest is measured. It is added to `measured`, what the same job measured before.
+    What a session of another process measures now is left to it. A release that cannot be fetched or verified, and work
+    of which not even a block fits, is left out and named in `incomplete`; the rest is measured. It is added to
+    `measured`, what the same job measured before.
     """
     later: list[Work] = []
     measured = measured or Measured()
@@ -178,13 +213,18 @@ def measure_all(
         return budget_minutes * SECONDS_A_MINUTE - (time.monotonic() - started)
 
     for begun in unfinished_sessions(setup.state):
-        setup.say(f"resuming the session {begun.id}")
-        _run(setup, begun, measured, left())
-    for item in work:
+        with claim(setup.state, begun.id) as ours:
+            if ours and record_path(setup.state, begun.id).exists():  # nobody was quicker
+                setup.say(f"resuming the session {begun.id}")
+                _run(setup, begun, measured, left())
+    under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
+    for session in under_way:
+        setup.say(f"another process measures the session {session.id}: what is in it is left to it")
+    for item in without_pending(work, under_way):
         candidates = _still_wanted(setup, item, server)
         if not candidates:
             continue
-        (wanted,) = estimates(setup, plan, server, [item], os.cpu_count() or 1)
+        (wanted,) = estimates(setup, plan, server, [item], len(usable_cores()))
         if fits(wanted, left()):
             fetched = _fetch(setup, (*candidates, item.control), measured)
             ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
@@ -194,7 +234,12 @@ def measure_all(
             later.append(item)
             continue
         item = replace(item, candidates=ready, control=fetched[item.control.version])
-        _run(setup, new_record(plan, server, item, datetime.now(UTC)), measured, left())
+        begun = new_record(plan, server, item, datetime.now(UTC))
+        with claim(setup.state, begun.id) as ours:
+            if ours:
+                _run(setup, begun, measured, left())
+            else:
+                measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
     if later and budget_minutes is not None:
         measured.incomplete.append(postponed_text(later, budget_minutes))
     return measured
@@ -210,17 +255,19 @@ def _still_wanted(setup: MeasurementSetup, work: Work, server: str) -> list[Rele
 
 
 def _fetch(setup: MeasurementSetup, releases: Iterable[Release], measured: Measured) -> dict[str, Release]:
-    """Releases by version, verified and unpacked, their pins in the history."""
+    """Releases by version, verified and unpacked, their pins in the history; the next one is downloaded while the one
+    before is unpacked."""
+    wanted = {release.version: release for release in releases}
     fetched: dict[str, Release] = {}
-    for release in releases:
-        if release.version in fetched:
-            continue
-        try:
-            fetched[release.version] = setup.catalogue.fetch(release.dbms, release.version).release
-        except ReleaseError as error:
-            measured.incomplete.append(str(error))
-            continue
-        setup.store.pin_release(fetched[release.version])
+    with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
+        under_way = [(name, pool.submit(setup.catalogue.fetch, r.dbms, name)) for name, r in wanted.items()]
+        for version, fetch in under_way:
+            try:
+                fetched[version] = fetch.result().release
+            except ReleaseError as error:
+                measured.incomplete.append(str(error))
+                continue
+            setup.store.pin_release(fetched[version])
     return fetched
 
 
@@ -271,6 +318,7 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
         state=setup.state,
         finished=finished,
         session=stored,
+        known=timed_blocks(setup.store, plan, host_name()),
         on_event=setup.on_event,
         budget_s=budget_s,
     )

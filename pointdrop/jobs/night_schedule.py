@@ -32,18 +32,18 @@ def in_night_order(work: Sequence[Work]) -> list[Work]:
 
 def fits(wanted: Estimate, left_s: float | None) -> bool:
     """Whether one block of it would end in the time that is left; a session that began goes on the next night."""
-    return left_s is None or not wanted.blocks or wanted.block_seconds <= left_s
+    return left_s is None or not wanted.blocks or wanted.block_s <= left_s
 
 
 def within_budget(wanted: Sequence[Estimate], budget_minutes: float | None, before_s: float = 0.0) -> list[bool]:
-    """Which of the work, done one after the other, begins within the budget; sessions that were begun on an earlier
-    night take `before_s` seconds of it first."""
+    """Which of the work, done one after the other, begins within the budget when each takes the middle of its range;
+    sessions that were begun on an earlier night take `before_s` seconds of it first."""
     left = None if budget_minutes is None else max(0.0, budget_minutes * SECONDS_A_MINUTE - before_s)
     fitting = []
     for estimate in wanted:
         fitting.append(fits(estimate, left))
         if left is not None and fitting[-1]:
-            left = max(0.0, left - estimate.seconds)
+            left = max(0.0, left - estimate.middle_s)
     return fitting
 
 

@@ -12,9 +12,10 @@ from pointdrop.jobs.measurement import MeasurementSetup, estimates, named_work, 
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.suspects import Suspect, confirmation_work
+from runners.sessions import Estimate
 from runners.settings import Plan, narrowed
 
-#: A job may take this many times its estimate, and this many minutes besides, for downloads, builds and noisy blocks.
+#: A job may take so many times the upper end of its estimate, and so many minutes besides, for downloads and builds.
 SLACK = 2
 SETUP_MINUTES = 60
 
@@ -35,10 +36,11 @@ def matrix_rows(
         for number, row in enumerate(_rows(planned_work(setup, plan, server, dbms), server)):
             narrow = narrowed(plan, row["benchmark"], row["lane"], row["config"])
             work = named_work(setup, narrow, (row["dbms"],), row["releases"].split(","))
-            minutes = estimated_minutes(setup, plan, server, work)
+            wanted = estimates(setup, plan, server, work, workers=1, any_host=True)
+            minutes = sum(estimate.middle_s for estimate in wanted) / SECONDS_A_MINUTE
             if not number or minutes <= left:
                 left = max(0.0, left - minutes)
-                rows.append({**row, "timeout_minutes": timeout_minutes(minutes)})
+                rows.append({**row, "timeout_minutes": timeout_minutes(wanted)})
             else:
                 del row["releases"]
                 later.append(" ".join(row.values()))
@@ -68,17 +70,12 @@ def suspect_rows(setup: MeasurementSetup, plan: Plan, suspects: Iterable[Suspect
     rows = []
     for (server, dbms), together in by_job.items():
         work = confirmation_work(together, plan, {dbms: runnable_releases(setup.catalogue, dbms)})
-        timeout = timeout_minutes(estimated_minutes(setup, plan, server, work))
+        timeout = timeout_minutes(estimates(setup, plan, server, work, workers=1, any_host=True))
         names = ",".join(map(str, together))
         rows.append({"server": server, "dbms": dbms, "suspects": names, "timeout_minutes": timeout})
     return rows
 
 
-def estimated_minutes(setup: MeasurementSetup, plan: Plan, server: str, work: Iterable[Work]) -> float:
-    """Machine time, without downloads."""
-    return sum(estimate.seconds for estimate in estimates(setup, plan, server, work, workers=1)) / SECONDS_A_MINUTE
-
-
-def timeout_minutes(minutes: float) -> int:
+def timeout_minutes(wanted: Iterable[Estimate]) -> int:
     """How long a job with so much work may run, in whole minutes."""
-    return SETUP_MINUTES + round(SLACK * minutes)
+    return SETUP_MINUTES + round(SLACK * sum(estimate.high_s for estimate in wanted) / SECONDS_A_MINUTE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from presentation.addresses import LineKey
 from presentation.commands import commands, source_address
 from presentation.findings import functions_frame, groups_frame, moves_frame, ordered_moves, records
 from presentation.headline import headline_moves
-from presentation.number_format import difference, grouped, signed
+from presentation.number_format import sides, signed
 from presentation.operations import cells, operations_frame, relative_frame
 from reports.charts import height_of
 from reports.pages.finding_summary import finding_summary, web_address
@@ -98,22 +98,26 @@ def function_tables(finding: Finding, changes: Sequence[FunctionChange]) -> list
         tables.append(
             {
                 "test": test,
-                "rows": [
-                    {
-                        "function": row["function"],
-                        "before": grouped(row["before"]),
-                        "after": grouped(row["after"]),
-                        "change": difference(row["difference"]),
-                        "percent": signed(100 * (row["after"] / row["before"] - 1)) if row["before"] else "new",
-                        "css": "worse" if row["difference"] > 0 else "better",
-                    }
-                    for row in rows
-                ],
+                "rows": [function_row(row) for row in rows],
                 "left": len(every) - len(rows),
                 "flame": flame(every, finding.previous, finding.release),
             }
         )
     return tables
+
+
+def function_row(row: Mapping[str, Any]) -> dict[str, str]:
+    """A row of `functions_frame` as the page shows it, without a percentage where one side is not known."""
+    before, after, change = sides(row["before"], row["after"], row["at_most"])
+    percent = signed(100 * (row["after"] / row["before"] - 1)) if row["before"] else "new"
+    return {
+        "function": row["function"],
+        "before": before,
+        "after": after,
+        "change": change,
+        "percent": "" if row["at_most"] else percent,
+        "css": "worse" if row["difference"] > 0 else "better",
+    }
 
 
 def function_changes(finding: Finding, snapshot: Snapshot, metrics: MetricRegistry) -> list[FunctionChange]:
@@ -147,7 +151,7 @@ def flame(changes: Sequence[FunctionChange], before: str, after: str) -> dict[st
     for row, side in ((before, "before"), (after, "after")):
         start = 0.0
         for box in boxes:
-            width = float(getattr(box, side))
+            width = 0.0 if box.at_most == side else float(getattr(box, side))
             if width > 0:
                 rows.append(
                     {

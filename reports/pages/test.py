@@ -13,7 +13,7 @@ from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.headline import KIND_CLASSES, KIND_MARKS
 from presentation.heat import Mark, marks_of
-from presentation.number_format import grouped, ratio, signed
+from presentation.number_format import ABSENT, grouped, ratio, sides, signed
 from presentation.operations import cells, operations_frame, relative_frame
 from presentation.relative import gain, relative, versions_of
 from presentation.steps import steps
@@ -163,9 +163,8 @@ def functions(
         "rows": [
             (
                 change.function,
-                grouped(change.before),
-                grouped(change.after),
-                ratio(relative(change.after, change.before), 3),
+                *sides(change.before, change.after, change.at_most)[:2],
+                ABSENT if change.at_most else ratio(relative(change.after, change.before), 3),
             )
             for change in largest
         ],

@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from history.files import write_atomically
 from history.model import CanaryReading, Phase
 from runners.canary.verdicts import MOST_READINGS, Times, differences, verdict
 from runners.canary.workload import work
+from runners.cores import Cores
+from runners.errors import HostBusy
 from runners.host import host_name
 
 #: A reading that differs is taken again so often, since anything may disturb one.
@@ -60,8 +61,8 @@ class Canary:
     """The canary of the host whose state directory is `state`."""
 
     state: Path
-    lock: Path | None = None
-    """The lock of sessions: while somebody else measures, there is nothing to be learnt."""
+    cores: Cores | None = None
+    """Those of this host: while somebody else measures, there is nothing to be learnt."""
     read: Callable[[Path], Times] = work
     pause_s: float = PAUSE_S
 
@@ -83,12 +84,12 @@ class Canary:
         """Do the work and compare; a host that differs each time goes into quarantine."""
         if quarantine := self.quarantine():
             return CanaryCheck(quarantine=quarantine)
-        if self.lock is None:
+        if self.cores is None:
             return self._compare(phase, session_id)
         try:
-            with FileLock(self.lock, timeout=0, mode=0o666):
+            with self.cores.whole_host():
                 return self._compare(phase, session_id)
-        except Timeout:
+        except HostBusy:
             return CanaryCheck()
 
     def _compare(self, phase: Phase, session_id: str) -> CanaryCheck:

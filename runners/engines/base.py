@@ -123,6 +123,11 @@ class Engine(ABC):
     def _connect(self) -> Any:
         """A connection of `dbapi` that commits each statement."""
 
+    def incarnation(self) -> str:
+        """Names the running server, and another one once it has begun anew, with cold caches; ServerDied when it does
+        not run."""
+        return str(self.server.pid)
+
     @contextmanager
     def purge_paused(self) -> Iterator[None]:
         """While this lasts no background work removes old row versions: what it does meanwhile follows wall time, and

@@ -13,9 +13,10 @@ import tempfile
 from pathlib import Path
 
 import psutil
+from filelock import FileLock
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from runners.engines.server_records import ProcessId, ServerRecord, mapped_shared_files, read_records
+from runners.engines.server_records import RECORDS, ProcessId, ServerRecord, mapped_shared_files, read_records
 from runners.errors import ServerLeftOver
 
 #: Seconds until every process of a leftover must be gone after SIGKILL.
@@ -28,15 +29,21 @@ _VGDB_PIPE = re.compile(r"vgdb-pipe-.*?(\d+)-by-")
 def stop_leftovers(state: Path) -> list[ServerRecord]:
     """Stop every recorded server below `state` whose harness is dead, clean up after it, and forget it.
 
+    One process at a time: what another has stopped already may have made place for a living server in the same
+    directory, which is told from the dead one by nothing but the record.
+
     Returns the records of those that still ran. ServerLeftOver when one does not go.
     """
     stopped = []
-    for path, record in read_records(state):
-        if record.harness.alive:
-            continue
-        if kill_server(record):
-            stopped.append(record)
-        path.unlink(missing_ok=True)
+    folder = state / RECORDS
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".leftovers.lock"):
+        for path, record in read_records(state):
+            if record.harness.alive:
+                continue
+            if kill_server(record):
+                stopped.append(record)
+            path.unlink(missing_ok=True)
     return stopped
 
 

@@ -11,7 +11,9 @@ from threading import Lock
 
 from runners.errors import WorkloadFailed
 from runners.meters.proc import Meter
+from runners.meters.progress import ProgressWatch
 from runners.meters.sample import MeterSample
+from runners.meters.stalls import Stalls
 from runners.sysbench.driver import run_sysbench
 
 #: Roles in the order of their guilt: when several failed, those after fail because those before did.
@@ -21,10 +23,11 @@ PAIRED = ("insert", "delete")
 
 @dataclass
 class StepRun:
-    """What the roles printed, by role, and the meters while the first of them worked."""
+    """What the roles printed, by role; the meters and the stalls while the first of them worked."""
 
     outputs: dict[str, str] = field(default_factory=dict)
     meter_samples: list[MeterSample] = field(default_factory=list)
+    stalls: Stalls | None = None
 
 
 def run_step(
@@ -42,14 +45,21 @@ def run_step(
     """
     done, lock = StepRun(), Lock()
     main = next(iter(commands))
+    progress = ProgressWatch(meter)
+    at_work = clients
 
     def on_line(role: str, line: str) -> None:
         """Every role's end is read, so that no client's CPU is lost; the measured role's are the window."""
+        nonlocal at_work
         if line.startswith(("begin: ", "end: ")):
             with lock:
                 reading = meter.read()
                 if role == main and not (line.startswith("begin: ") and done.meter_samples):
+                    progress.start()
                     done.meter_samples.append(reading)
+                at_work -= role == main and line.startswith("end: ")
+                if not at_work:
+                    done.stalls = progress.stop()
 
     def run(role: str, ends: Sequence[socket.socket]) -> str:
         def close() -> None:
@@ -77,6 +87,7 @@ def run_step(
 
     failures: dict[str, WorkloadFailed] = {}
     with ExitStack() as stack, ThreadPoolExecutor(len(commands), thread_name_prefix="role") as pool:
+        stack.callback(progress.stop)
         ends: dict[str, list[socket.socket]] = {role: [] for role in commands}
         if set(PAIRED) <= commands.keys():
             for _ in range(clients):

@@ -41,7 +41,7 @@ def roles_of(step: Step, name: str, size: InsertSize) -> dict[str, dict[str, Opt
     seconds = size.query_s
     behind = {"rows_per_commit": rows, "rate": step.rate, "commits": commits(step.rate * seconds, rows)}
     return {
-        "query": {"query": step.does, "time": seconds, "deleted": step.rate * seconds},
+        "query": {"query": step.does, "time": seconds},
         "insert": {**behind, "time": seconds},
         "delete": delete,
     }

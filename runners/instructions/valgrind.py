@@ -19,6 +19,9 @@ LARGEST_DUMP_BYTES = 256 << 20
 
 #: Where every server of MySQL's family takes a statement from its client: the thread that ran this is the session's.
 _SESSION_FUNCTION = "dispatch_command"
+#: Where a session reads from its client, as callgrind's patterns have it. Whether it has to wait there, and so looks
+#: twice, depends on how soon the client answers: a percent of a point query. What it executes there is not counted.
+_READ_FUNCTIONS = ("secure_read", "vio_read", "vio_read(*")
 
 
 class Callgrind:
@@ -43,6 +46,8 @@ class Callgrind:
             "--tool=callgrind",
             "--trace-children=yes",
             "--instr-atstart=no",
+            *(f"--toggle-collect={function}" for function in _READ_FUNCTIONS),
+            "--collect-atstart=yes",
             "--dump-line=no",
             "--vgdb=yes",
             f"--vgdb-prefix={self._directory}/vgdb-pipe",

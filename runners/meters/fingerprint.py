@@ -17,6 +17,9 @@ from history.model import Fingerprint
 from runners.doctor import Facts, probe
 
 GIB = 1024**3
+#: Raised when a test of the same name reports something else than before. The history leaves out what an older method
+#: measured. 2: each counted test has a server and data of its own.
+METHOD = 2
 
 
 def host_fingerprint(state: Path, workload: Mapping[str, Any]) -> Fingerprint:
@@ -30,8 +33,8 @@ def host_fingerprint(state: Path, workload: Mapping[str, Any]) -> Fingerprint:
 def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mapping[str, Any]) -> Fingerprint:
     """Pure part: facts that are not known are left out.
 
-    >>> fingerprint_of(Facts(cpus=2, turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
-    {'cores': '2', 'kernel': '6.1', 'turbo': 'on', 'virtualization': 'none', 'workload': 'de225b3a2237fb82'}
+    >>> fingerprint_of(Facts(turbo=True), {"kernel": "6.1"}, {"rows": 5}).facts
+    {'kernel': '6.1', 'method': '2', 'turbo': 'on', 'virtualization': 'none', 'workload': 'de225b3a2237fb82'}
     """
     named: dict[str, object] = {
         "cpu_model": facts.cpu_model,
@@ -49,6 +52,7 @@ def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mappi
         "sysbench": facts.tools.get("sysbench"),
         "valgrind": facts.tools.get("valgrind"),
         "workload": workload_digest(workload),
+        "method": METHOD,
         **host,
     }
     return Fingerprint(facts={name: str(fact) for name, fact in sorted(named.items()) if fact not in (None, "")})

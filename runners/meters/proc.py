@@ -26,19 +26,25 @@ class Meter:
     """Meters of one server, found by its process id, on the device that holds `data`."""
 
     def __init__(self, server_pid: int, data: Path) -> None:
-        self._server_pid = server_pid
+        self.server_pid = server_pid
         self._client_cpu_s: dict[int, float] = {}
         self._ticks_per_s = os.sysconf("SC_CLK_TCK")
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
-        self._device = block_device(data)
+        self.device = block_device(data)
+        """ "MAJOR:MINOR"."""
 
     def watch_client(self, pid: int) -> None:
         """From now on `client_cpu_s` has this process in it, as last seen once it has ended."""
         self._client_cpu_s[pid] = cpu_clock_s(pid) or 0.0
 
+    @property
+    def clients(self) -> tuple[int, ...]:
+        """The processes of `watch_client`, ended ones too."""
+        return tuple(self._client_cpu_s)
+
     def pids(self) -> list[int]:
         """The server and its children now."""
-        return process_tree(self._server_pid)
+        return process_tree(self.server_pid)
 
     def read(self) -> MeterSample:
         """All counters now."""
@@ -52,7 +58,7 @@ class Meter:
                 steal_s=times.steal,
             ),
             context_switches=psutil.cpu_stats().ctx_switches,
-            disk=parse_disk(_text(_PROC / "diskstats") or "", self._device),
+            disk=parse_disk(_text(_PROC / "diskstats") or "", self.device),
             server_cpu_s=self._server_cpu_s(pids),
             client_cpu_s=self._clients_cpu_s(),
             harness_cpu_s=time.process_time(),
@@ -67,7 +73,7 @@ class Meter:
         return sum(self._client_cpu_s.values()) if self._client_cpu_s else None
 
     def _server_cpu_s(self, pids: list[int]) -> float | None:
-        reaped = parse_reaped_cpu_s(_text(_PROC / str(self._server_pid) / "stat") or "", ticks_per_s=self._ticks_per_s)
+        reaped = parse_reaped_cpu_s(_text(_PROC / str(self.server_pid) / "stat") or "", ticks_per_s=self._ticks_per_s)
         clocks = [clock for pid in pids if (clock := cpu_clock_s(pid)) is not None]
         return sum(clocks) + (reaped or 0.0) if clocks else None
 

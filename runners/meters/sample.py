@@ -66,20 +66,33 @@ def growth(first: MeterSample, last: MeterSample) -> MeterSample:
 
 def parse_disk(diskstats: str, device: str) -> Disk | None:
     """The line of `device` ("MAJOR:MINOR") in /proc/diskstats; None when there is none."""
+    numbers = _disk_fields(diskstats, device)
+    if numbers is None:
+        return None
+    flushes, flush_ms = (numbers[15], numbers[16]) if len(numbers) >= 17 else (None, None)
+    return Disk(
+        reads=numbers[0],
+        read_bytes=numbers[2] * SECTOR_BYTES,
+        writes=numbers[4],
+        written_bytes=numbers[6] * SECTOR_BYTES,
+        flushes=flushes,
+        flush_ms=flush_ms,
+    )
+
+
+def parse_in_flight(diskstats: str, device: str) -> int | None:
+    """Requests that `device` has not answered yet; None when it is not in /proc/diskstats."""
+    numbers = _disk_fields(diskstats, device)
+    return None if numbers is None else numbers[8]
+
+
+def _disk_fields(diskstats: str, device: str) -> list[int] | None:
+    """The numbers behind the device's name."""
     major, _, minor = device.partition(":")
     for line in diskstats.splitlines():
         fields = line.split()
         if len(fields) >= 14 and fields[:2] == [major, minor]:
-            numbers = [int(field) for field in fields[3:]]
-            flushes, flush_ms = (numbers[15], numbers[16]) if len(numbers) >= 17 else (None, None)
-            return Disk(
-                reads=numbers[0],
-                read_bytes=numbers[2] * SECTOR_BYTES,
-                writes=numbers[4],
-                written_bytes=numbers[6] * SECTOR_BYTES,
-                flushes=flushes,
-                flush_ms=flush_ms,
-            )
+            return [int(field) for field in fields[3:]]
     return None
 
 
@@ -87,6 +100,12 @@ def parse_reaped_cpu_s(stat: str, *, ticks_per_s: int) -> float | None:
     """CPU seconds of the children a process has waited for: cutime + cstime of /proc/PID/stat."""
     fields = stat.rpartition(")")[2].split()
     return (int(fields[13]) + int(fields[14])) / ticks_per_s if len(fields) > 14 else None
+
+
+def parse_state(stat: str) -> str | None:
+    """The state in /proc/PID/stat: R, S, D, T, ...; None of a text that has none."""
+    fields = stat.rpartition(")")[2].split()
+    return fields[0] if fields else None
 
 
 def parse_rss_bytes(statm: str, *, page_bytes: int) -> tuple[int, int] | None:

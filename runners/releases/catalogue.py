@@ -16,6 +16,7 @@ import builtins
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,6 +98,12 @@ class Catalogue:
             if not self._offline:
                 self._ask(dbms, settings)
         return [state.release for state in self.list(dbms)]
+
+    def discovered_at(self, dbms: str) -> datetime | None:
+        """When a source was last asked on this machine; None when none was."""
+        paths = [self._metadata_path(dbms, settings.name) for settings in self._sources(dbms)]
+        asked = [path.stat().st_mtime for path in paths if path.is_file()]
+        return datetime.fromtimestamp(max(asked), UTC) if asked else None
 
     def list(self, dbms: str) -> builtins.list[ReleaseState]:
         """Every release known without asking anybody, in version order, with its state."""

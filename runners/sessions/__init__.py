@@ -4,7 +4,8 @@
 """
 
 from runners.sessions.bundle import repeat_plan
+from runners.sessions.estimates import estimate
 from runners.sessions.events import Event
 from runners.sessions.model import Estimate, Outcome, SessionPlan
-from runners.sessions.planning import estimate, plan_session
+from runners.sessions.planning import plan_session
 from runners.sessions.session import run_session

@@ -1,27 +1,31 @@
-"""One block: a fresh server on restored data, then every test once."""
+"""One block: every test once, on restored data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Event as Flag
 
 from history.metrics import MetricRegistry
 from history.model import Block, BlockStatus, Measurement
 from runners.engines import Engine, EngineError
-from runners.errors import CountingFailed, WorkloadFailed
+from runners.errors import CountingFailed, ServerDied, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
+from runners.sessions.judgement import judge
 from runners.sessions.lanes import CountedLane, LaneRunner, TestResult, TimeLane
-from runners.sessions.model import PlannedBlock, SessionPlan
-from runners.sessions.planning import settle_seconds, workload_seed
-from runners.sessions.prepared_data import Prepared
+from runners.sessions.model import DataRecipe, PlannedBlock, SessionPlan
+from runners.sessions.phases import PhaseClock
+from runners.sessions.planning import recipe_of, settle_seconds, workload_seed
+from runners.sessions.prepared_data import Prepared, heat
 from runners.sessions.steps import StepLane
-from runners.settings import Server, Test
+from runners.settings import Test
 from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
-#: One bad test may be this many times above a limit before it spoils a block whose mean is within it.
-SINGLE_TEST_TOLERANCE = 3.0
+#: Seconds from the end of a server's session to the end of the server, or to its new beginning, and between two looks.
+RESTART_S = 3.0
+RESTART_POLL_S = 0.1
 
 
 class Interrupted(Exception):
@@ -32,76 +36,124 @@ def measure_block(
     plan: SessionPlan,
     block: PlannedBlock,
     engine: Engine,
-    prepared: Prepared,
+    prepared: Mapping[DataRecipe, Prepared],
     metrics: MetricRegistry,
     *,
     stop: Flag,
+    clock: PhaseClock,
     on_test: Callable[[Test, TestResult], None],
 ) -> Block:
-    """Restore, start, run every test, stop. A server or workload that fails gives a `failed` block, not an error."""
+    """Run every test. A server or workload that fails gives a `failed` block, not an error."""
     started = datetime.now(UTC)
-    results: dict[str, TestResult] = {}
-    failure = ""
-    warnings: tuple[str, ...] = ()
+    work = _BlockRun(plan, block.number, engine, prepared, metrics, stop, clock, on_test)
     try:
-        engine.restore(prepared.path)
-        lane = _start(plan, engine, metrics, prepared)
-        for part in settled_parts(plan.tests):
-            with engine.purge_paused() if plan.lane == "instructions" else nullcontext():
-                for test in part:
-                    if stop.is_set():
-                        raise Interrupted
-                    result = lane.measure(engine, test, workload_seed(plan, test, block.number))
-                    if test.reported:
-                        results[test.name] = result
-                    on_test(test, result)
-            if part[-1].phase in SETTLED_PHASES:
-                engine.settle()
-                if plan.lane == "time":
-                    stop.wait(settle_seconds(plan))
-        warnings = engine.stop()
+        warnings = work.timed() if plan.lane == "time" else work.counted()
     except (EngineError, WorkloadFailed, CountingFailed) as error:
+        failure = work.failure(error)
         engine.kill()
         if stop.is_set():
             raise Interrupted from error
-        failure = str(error)
-    if failure:
-        return as_block(block, started, "failed", failure, {}, warnings)
-    status, reason = judge(list(results.items()), plan.server)
-    return as_block(block, started, status, reason, results, warnings)
+        return as_block(block, started, "failed", failure, {})
+    status, reason = judge(list(work.results.items()), plan.server)
+    return as_block(block, started, status, reason, work.results, warnings)
 
 
-def _start(plan: SessionPlan, engine: Engine, metrics: MetricRegistry, prepared: Prepared) -> LaneRunner:
-    if plan.lane == "time":
-        engine.start()
-        engine.wait_ready()
+@dataclass
+class _BlockRun:
+    """A block under way."""
+
+    plan: SessionPlan
+    number: int
+    engine: Engine
+    prepared: Mapping[DataRecipe, Prepared]
+    metrics: MetricRegistry
+    stop: Flag
+    clock: PhaseClock
+    on_test: Callable[[Test, TestResult], None]
+    results: dict[str, TestResult] = field(default_factory=dict)
+    incarnation: str = ""
+    """Of the timed server, once it was started."""
+
+    def timed(self) -> tuple[str, ...]:
+        """All tests in their order on one server, as published, storage settled in between. What the server warned
+        of."""
+        plan, engine = self.plan, self.engine
+        (data,) = self.prepared.values()
+        with self.clock.phase("restore"):
+            engine.restore(data.path)
+        with self.clock.phase("start"):
+            engine.start()
+            engine.wait_ready()
+        self.incarnation = engine.incarnation()
+        lane: LaneRunner = TimeLane(plan.profile, plan.scale, self.metrics)
         if plan.size:
-            return StepLane(plan.size, plan.server.threads, metrics)
-        return TimeLane(plan.profile, plan.scale, metrics)
-    callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
-    engine.start(wrapper=callgrind.wrapper)
-    engine.wait_ready()
-    return CountedLane(plan.profile, plan.scale, metrics, callgrind, prepared.plans)
+            lane = StepLane(plan.size, plan.server.threads, self.metrics)
+        for part in settled_parts(plan.tests):
+            if not plan.size:
+                with self.clock.phase("heat"):
+                    heat(engine, plan.scale)
+            for test in part:
+                with self.clock.test(test.name):
+                    self._measure(lane, test)
+                self._check_same(test.name)
+            if part[-1].phase in SETTLED_PHASES:
+                with self.clock.phase("settle"):
+                    engine.settle()
+                    self.stop.wait(settle_seconds(plan))
+                self._check_same(f"settling after {part[-1].name}")
+        with self.clock.phase("stop"):
+            return engine.stop()
 
+    def counted(self) -> tuple[str, ...]:
+        """Each test on a server that was started for it, on data that no other test has touched: what it counts is then
+        the same whatever else the plan measures."""
+        plan, engine = self.plan, self.engine
+        for test in plan.tests:
+            with self.clock.test(test.name):
+                data = self.prepared[recipe_of(plan, test)]
+                engine.restore(data.path)
+                callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
+                engine.start(wrapper=callgrind.wrapper)
+                engine.wait_ready()
+                heat(engine, plan.scale)
+                with engine.purge_paused():
+                    self._measure(CountedLane(plan.profile, plan.scale, self.metrics, callgrind, data.plans), test)
+                engine.kill()  # what it leaves is not used again
+        return ()
 
-def judge(results: list[tuple[str, TestResult]], server: Server) -> tuple[BlockStatus, str]:
-    """`noisy` with the reason when others had too much of the machine, over the block or grossly in one test."""
-    timed = [(name, result.noise, result.seconds) for name, result in results if result.noise]
-    seconds = sum(each for _, _, each in timed)
-    for what, limit in (("steal", server.steal_limit), ("foreign", server.foreign_limit)):
-        shares = [(getattr(noise, what), each, name) for name, noise, each in timed]
-        noise_shares = [(share, each, name) for share, each, name in shares if share is not None]
-        if not noise_shares:
-            continue
-        mean = sum(share * each for share, each, _ in noise_shares) / seconds
-        worst, _, where = max(noise_shares)
-        if mean > limit or worst > SINGLE_TEST_TOLERANCE * limit:
-            label = "steal" if what == "steal" else "foreign load"
-            return "noisy", (
-                f"{label} {100 * mean:.1f} % of the CPUs over the block (limit {100 * limit:.0f} %), "
-                f"at worst {100 * worst:.1f} % in {where}"
-            )
-    return "ok", ""
+    def _measure(self, lane: LaneRunner, test: Test) -> None:
+        if self.stop.is_set():
+            raise Interrupted
+        result = lane.measure(self.engine, test, workload_seed(self.plan, test, self.number))
+        if test.reported:
+            self.results[test.name] = result
+        self.on_test(test, result)
+
+    def failure(self, error: Exception) -> str:
+        """Why the block failed: where sysbench lost its connection, that the server crashed."""
+        crash = isinstance(error, WorkloadFailed) and self.incarnation and not self.stop.is_set()
+        if crash and (restart := self._restart(RESTART_S)):
+            return f"{str(error).partition(':')[0]}: {restart}"
+        return str(error)
+
+    def _check_same(self, after: str) -> None:
+        """ServerDied when the server is no longer the one that was started: later tests find its caches cold."""
+        if restart := self._restart():
+            raise ServerDied(f"{after}: {restart}")
+
+    def _restart(self, within_s: float = 0.0) -> str:
+        """That the server ends or begins anew within so many seconds, and the end of its log; empty when it does
+        not."""
+        server, until = self.engine.server, time.monotonic() + within_s
+        while True:
+            try:
+                if self.engine.incarnation() != self.incarnation:
+                    return f"{server.name} crashed and began anew; the end of its log:\n{server.log_tail()}"
+            except EngineError as error:
+                return str(error)
+            if time.monotonic() >= until:
+                return ""
+            time.sleep(RESTART_POLL_S)
 
 
 def as_block(

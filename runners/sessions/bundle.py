@@ -21,17 +21,23 @@ from runners.settings.dbms import RenderedOptions
 from runners.sysbench.commands import count_command, run_command
 from runners.sysbench.scripts import SCRIPTS, scripts_digest, scripts_dir
 
-BUNDLE_SCHEMA = "pointdrop.bundle/1"
+BUNDLE_SCHEMA = "pointdrop.bundle/2"
 
 
 def workload(plan: SessionPlan) -> dict[str, Any]:
-    """What is done to a release, apart from the release and its config."""
+    """What is done to a release, apart from the release and its config.
+
+    A counted test does not depend on which others are measured, so that sessions of other tests have the same workload.
+    """
     # What only the other driver reads is no part of the workload.
     steps = plan.size is not None
-    other_tests, other_profile = ({"counted", "script"}, set[str]()) if steps else ({"step"}, {"insert"})
+    other_tests, other_profile = ({"counted_events", "script"}, set[str]()) if steps else ({"step"}, {"insert"})
     return {
         "benchmark": plan.benchmark.name,
-        "tests": [test.model_dump(mode="json", exclude={"sets", "sql"} | other_tests) for test in plan.tests],
+        "tests": [
+            test.model_dump(mode="json", exclude={"sets", "sql"} | other_tests)
+            for test in (plan.tests if plan.lane == "time" else plan.benchmark.tests)
+        ],
         "profile": plan.profile.model_dump(mode="json", exclude={"title"} | other_profile),
         "scale": plan.scale.model_dump(mode="json"),
         "scripts": _scripts(plan.benchmark.driver),
@@ -47,7 +53,8 @@ def bundle_of(plan: SessionPlan, run: PlannedRun, options: RenderedOptions) -> d
         **workload(plan),
         "driver": plan.benchmark.driver,
         "size": plan.benchmark.size,
-        "tests": [test.model_dump(mode="json") for test in plan.tests],
+        "tests": [test.name for test in plan.tests],
+        "catalogue": [test.model_dump(mode="json") for test in plan.benchmark.tests],
         "profile": plan.profile.model_dump(mode="json"),
         "server": plan.server.model_dump(mode="json"),
         "control": plan.control.model_dump(mode="json"),
@@ -83,11 +90,8 @@ def _command(plan: SessionPlan, run: PlannedRun, test: Test) -> str:
             seed=seed,
         )
     else:
-        assert test.counted is not None
         events = counted_events(test, plan.profile)
-        argv = count_command(
-            client, test, plan.scale, pid=-1, warmup=test.counted.warmup, events=events, vgdb="vgdb", seed=seed
-        )
+        argv = count_command(client, test, plan.scale, pid=-1, events=events, vgdb="vgdb", seed=seed)
     return " ".join(argv).replace("count-pid=-1", "count-pid=PID").replace(str(scripts_dir()), "SCRIPTS")
 
 
@@ -108,14 +112,14 @@ def repeat_plan(run: Run, session: Session, session_id: str, blocks: int | None 
             f"run {run.id} was made with other sysbench scripts ({bundle['scripts']}, here {_scripts(driver)}); "
             "check out the revision that made it"
         )
-    tests = tuple(Test.model_validate(test) for test in bundle["tests"])
-    benchmark = Benchmark(name=bundle["benchmark"], driver=driver, size=bundle.get("size", ""), test=tests)
+    catalogue = tuple(Test.model_validate(test) for test in bundle["catalogue"])
+    benchmark = Benchmark(name=bundle["benchmark"], driver=driver, size=bundle.get("size", ""), test=catalogue)
     return plan_session(
         session_id=session_id,
         plan=session.plan,
         server=Server.model_validate(bundle["server"]),
         benchmark=benchmark,
-        tests=tests,
+        tests=benchmark.select(tuple(bundle["tests"])),
         profile=Profile.model_validate(bundle["profile"]),
         releases=(run.release,),
         control=Release.model_validate(bundle["control"]),

@@ -15,7 +15,9 @@ from runners.instructions.valgrind import Callgrind
 from runners.meters.costs import QPS, SERVER_CPU, Noise, foreign_noise, per_operation
 from runners.meters.perf import EVENTS, PerfStat, supported_events
 from runners.meters.proc import Meter, directory_bytes
+from runners.meters.progress import ProgressWatch
 from runners.meters.sample import MeterSample
+from runners.meters.stalls import CAUSE_WORDS, Stalls
 from runners.sessions.planning import counted_events, test_seconds
 from runners.sessions.prepared_data import explain
 from runners.settings import Profile, Scale, Test
@@ -29,6 +31,8 @@ MS = 1e3
 LAST_READING_BEFORE_END_S = 0.05
 #: Seconds a test may take beyond its duration: connecting, preparing statements, and a server that stalls.
 GRACE_S = 60.0
+#: Share of a test above which it is worth a warning that everything waited for storage.
+STORAGE_WAIT_SHARE = 0.02
 #: Seconds a test may take under callgrind.
 COUNT_DEADLINE_S = 1_800.0
 
@@ -42,6 +46,8 @@ class TestResult:
     plans: tuple[StatementPlan, ...] = ()
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
     noise: Noise | None = None
+    stalls: Stalls | None = None
+    """None where time is not measured."""
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
 
@@ -68,6 +74,13 @@ def measurements(test: Test, values: dict[str, float], metrics: MetricRegistry, 
         )
         for name, value in values.items()
     ]
+
+
+def storage_warnings(test: Test, stalls: Stalls | None) -> list[str]:
+    """That a test stood still while it waited for storage: product and disk did that, so it condemns nothing."""
+    if stalls is None or stalls.storage_s <= STORAGE_WAIT_SHARE * stalls.window_s:
+        return []
+    return [f"{test.name}: {CAUSE_WORDS['storage']} for {stalls.storage_s:.1f} of {stalls.window_s:.1f} s"]
 
 
 def database_size(engine: Engine) -> dict[str, float]:
@@ -107,6 +120,7 @@ class TimeLane:
         """WorkloadFailed when sysbench fails, or when no statement was executed."""
         warmup, seconds = self.profile.warmup_s, test_seconds(test, self.profile)
         meter = Meter(engine.server.pid, engine.data)
+        progress = ProgressWatch(meter)
         meter_samples: list[MeterSample] = []
         perf, rates = PerfStat(supported_events()), dict[str, float]()
 
@@ -114,6 +128,7 @@ class TimeLane:
             second = parse_second(line)
             if second and warmup <= second.at_s < warmup + seconds:
                 if not meter_samples:
+                    progress.start()
                     perf.start(meter.pids())
                 meter_samples.append(meter.read())
 
@@ -133,10 +148,14 @@ class TimeLane:
             )
         finally:
             perf.stop()
+            stalls = progress.stop()
         report = parse_report(text)
         if not report.queries:
             raise WorkloadFailed(f"{test.name} executed no statement in {seconds} s")
-        return self._result(engine, test, report, meter_samples, rates)
+        result = self._result(engine, test, report, meter_samples, rates)
+        result.stalls = stalls
+        result.warnings += storage_warnings(test, stalls)
+        return result
 
     def _result(
         self,
@@ -194,15 +213,13 @@ class CountedLane:
 
     def measure(self, engine: Engine, test: Test, seed: int) -> TestResult:
         """WorkloadFailed when sysbench fails; CountingFailed when there is no usable count."""
-        assert test.counted is not None
         events = counted_events(test, self.profile)
         own = -1 if engine.connection.driver == "pgsql" else engine.server.pid
         command = count_command(
             engine.connection,
             test,
             self.scale,
-            pid=own if test.reported else 0,
-            warmup=test.counted.warmup,
+            pid=own,
             events=events,
             vgdb=self.callgrind.vgdb,
             seed=seed,
@@ -210,8 +227,6 @@ class CountedLane:
         started = time.monotonic()
         report = parse_report(run_sysbench(engine.account.command(command), deadline_s=COUNT_DEADLINE_S))
         seconds = time.monotonic() - started
-        if not test.reported:
-            return TestResult(seconds=seconds)
         if report.counted is None or not report.counted.statements:
             raise WorkloadFailed(f"{test.name} ended before its {events} events were counted")
         profile = self.callgrind.take(report.counted.pid)

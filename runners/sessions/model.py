@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from history.model import Lane, Release
@@ -29,6 +30,16 @@ class PlannedBlock:
     run: PlannedRun
     number: int
     """From 1; repeats of noisy blocks count on."""
+
+
+@dataclass(frozen=True)
+class DataRecipe:
+    """What the data is made of that a test begins with."""
+
+    scale: Scale | None
+    """None for an empty server: the Insert Benchmark loads its tables itself."""
+    age_updates: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,10 +88,19 @@ class Estimate:
     """What a session will take."""
 
     blocks: int
-    seconds: float
+    low_s: float
+    """Wall time, from and to."""
+    high_s: float
     disk_bytes: int
-    block_seconds: float
-    """Wall time of one block, which a session wants to have left before it begins one."""
+    block_s: float
+    """Upper end for one block and its data, which a session wants to have left before it begins one."""
+    known: int = 0
+    """Finished blocks of this host that it stands on; with none it stands on priors."""
+
+    @property
+    def middle_s(self) -> float:
+        """What to reckon with where many sessions add up: as many times the lower end as the upper is of it."""
+        return math.sqrt(self.low_s * self.high_s)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Which blocks a session has, in which order, and what they will take. Pure.
+"""Which blocks a session has, and in which order. Pure.
 
 Blocks are interleaved so that a drift of the machine falls on all releases alike: a seeded shuffle of the releases,
 then the same backwards, then a new shuffle ("ABBA", with as many letters as there are releases):
@@ -14,25 +14,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 from history.errors import BadSettings
 from history.model import Release
-from runners.sessions.model import Estimate, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.model import DataRecipe, PlannedBlock, PlannedRun, SessionPlan
 from runners.settings import Benchmark, InsertSize, Profile, Server, Test
-from runners.settings.benchmarks import SETTLED_PHASES
 from runners.settings.profiles import size_of
 
 #: Seed of the rows, in every session ever: releases are compared on the same table.
 DATA_SEED = 1
 COUNTED_SEED = 1
-#: Seconds of a block besides its tests: copy the data, start and stop the server.
-BLOCK_OVERHEAD_S = 2.0
-#: Seconds of a test besides its durations: connect, prepare statements, explain, the last report.
-TEST_OVERHEAD_S = 0.4
 #: Rows a second of the Insert Benchmark's steps on two cores, about.
 STEP_ROWS_PER_S = {"load": 50_000.0, "index": 200_000.0, "replace": 4_000.0}
-#: Seconds to initialise a server and to load a million rows; measured with Postgres on two cores.
-INITIALISE_S = 2.0
-LOAD_S_PER_MILLION_ROWS = 12.0
-#: Seconds of a test in the instructions lane: translating the server's code, counting, reading the profile.
-COUNTED_TEST_S = 1.6
 #: Bytes on disk of a row with both its indexes, and of an empty server with its logs.
 ROW_BYTES = 300
 EMPTY_SERVER_BYTES = 200 * 1024**2
@@ -58,6 +48,8 @@ def plan_session(
     The same arguments give the same blocks with the same ids. BadSettings when there is nothing to measure, or
     when the profile does not say how much of it.
     """
+    if profile.lane == "instructions":
+        tests = [test for test in tests if test.reported]  # each is counted on a server of its own, which it warms
     if not tests:
         raise BadSettings(f"session {session_id}: no tests to run")
     chosen = {release.version: release for release in (*releases, control)}
@@ -123,13 +115,25 @@ def workload_seed(plan: SessionPlan, test: Test, number: int) -> int:
 
 def test_seconds(test: Test, profile: Profile) -> int:
     """Measured seconds of a test in the time lane."""
-    return {"read": profile.read_s, "write": profile.write_s, "scan": profile.scan_s, "warm": profile.warm_s}[test.kind]
+    return {"read": profile.read_s, "write": profile.write_s, "warm": profile.warm_s}[test.kind]
 
 
 def counted_events(test: Test, profile: Profile) -> int:
     """Counted events of a test in the instructions lane."""
-    assert test.counted is not None
-    return max(1, round(test.counted.events * profile.events_factor))
+    assert test.counted_events is not None
+    return max(1, round(test.counted_events * profile.events_factor))
+
+
+def recipe_of(plan: SessionPlan, test: Test) -> DataRecipe:
+    """The data that a test begins with, or in the time lane the first test of a block.
+
+    A counted test has data of its own, whatever else the plan measures: what a test before the writes counts is of
+    tables just loaded, what all others count is of tables whose indexes were updated since.
+    """
+    if plan.size:
+        return DataRecipe(None)
+    aged = plan.lane == "instructions" and test.phase != "pre"
+    return DataRecipe(plan.scale, plan.profile.age_updates if aged else 0, DATA_SEED)
 
 
 def step_seconds(test: Test, size: InsertSize) -> float:
@@ -146,38 +150,6 @@ def settle_seconds(plan: SessionPlan) -> float:
     return min(60.0 + rows / 1e6, float(plan.profile.settle_max_s))
 
 
-def block_seconds(plan: SessionPlan) -> float:
-    """Expected wall time of one block."""
-    if plan.lane == "instructions":
-        return BLOCK_OVERHEAD_S + COUNTED_TEST_S * plan.profile.events_factor * len(plan.tests)
-    if plan.size:
-        tests = sum(step_seconds(test, plan.size) + TEST_OVERHEAD_S for test in plan.tests)
-    else:
-        tests = sum(plan.profile.warmup_s + test_seconds(test, plan.profile) + TEST_OVERHEAD_S for test in plan.tests)
-    return (
-        BLOCK_OVERHEAD_S + tests + settle_seconds(plan) * len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
-    )
-
-
 def data_bytes(plan: SessionPlan) -> int:
     """Expected size of one data directory."""
     return EMPTY_SERVER_BYTES + plan.scale.rows * plan.scale.tables * ROW_BYTES
-
-
-def estimate(plan: SessionPlan, finished: Collection[str] = (), workers: int = 1) -> Estimate:
-    """What is left of the session: blocks, wall seconds with loading, and bytes on disk for the prepared data.
-
-    Instructions do not depend on what else runs, so that lane has `workers` blocks at a time.
-    """
-    left = [block for block in plan.blocks if block.id not in finished]
-    runs = len({block.run.id for block in left})
-    rows = 0 if plan.size else plan.scale.rows * plan.scale.tables
-    load = INITIALISE_S + LOAD_S_PER_MILLION_ROWS * rows / 1e6
-    seconds = runs * load + len(left) * block_seconds(plan)
-    at_once = workers if plan.lane == "instructions" else 1
-    return Estimate(
-        blocks=len(left),
-        seconds=seconds / at_once,
-        disk_bytes=data_bytes(plan) * (runs + at_once) if left else 0,
-        block_seconds=block_seconds(plan),
-    )

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,9 +21,10 @@ from history.model import StatementPlan
 from runners.engines import Engine, EngineError
 from runners.errors import OutOfSpace
 from runners.meters.proc import directory_bytes
+from runners.sessions.model import DataRecipe
 from runners.settings import Scale, Test
 from runners.sysbench import commands
-from runners.sysbench.commands import age_command, explain_command, prepare_command
+from runners.sysbench.commands import age_command, explain_command, heat_command, prepare_command
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import parse_plans
 from runners.sysbench.scripts import scripts_digest
@@ -32,6 +34,9 @@ SLOWEST_LOAD_ROWS_PER_S = 2_000.0
 SLOWEST_UPDATES_PER_S = 50.0
 LOAD_DEADLINE_S = 120.0
 EXPLAIN_DEADLINE_S = 120.0
+#: Seconds that reading table and indexes may take before a test; one statement of it on a slow disk may take more.
+HEAT_LIMIT_S = 120
+HEAT_GRACE_S = 120.0
 #: Room that must be left after the data is there.
 DISK_RESERVE_BYTES = 1024**3
 #: Prepared data of all sessions together, as a share of the disk.
@@ -52,16 +57,6 @@ class Prepared:
     """By test, with the data as loaded."""
     seconds: float
     reused: bool
-
-
-@dataclass(frozen=True)
-class DataRecipe:
-    """What the data is made of."""
-
-    scale: Scale | None
-    """None for an empty server: the Insert Benchmark loads its tables itself."""
-    age_updates: int = 0
-    seed: int = 0
 
 
 @cache
@@ -88,6 +83,12 @@ def prepared_key(engine: Engine, recipe: DataRecipe) -> str:
     return f"{release.dbms}-{release.version}-{digest}"
 
 
+def prepared_versions(folder: Path, dbms: str) -> set[str]:
+    """Versions that have data below `folder`, of one scale and config or another."""
+    names = (path.parent.name for path in folder.glob(f"{dbms}-*/{RECORD}"))
+    return {name.removeprefix(f"{dbms}-").rpartition("-")[0] for name in names}
+
+
 def check_space(folder: Path, needed: int) -> None:
     """OutOfSpace when `folder`'s disk cannot take `needed` bytes and keep a reserve."""
     free = shutil.disk_usage(folder).free
@@ -98,7 +99,7 @@ def check_space(folder: Path, needed: int) -> None:
         )
 
 
-def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder: Path, *, needed: int) -> Prepared:
+def prepare(engine: Engine, recipe: DataRecipe, tests: Sequence[Test], folder: Path, *, needed: int) -> Prepared:
     """The prepared data for the stopped `engine` below `folder`, made now unless it is there.
 
     Loading is safe with several processes at once, and what a killed one left half done is not used.
@@ -110,9 +111,16 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
         record = target / RECORD
         if record.is_file():
             plans = _PLANS.validate_json(record.read_bytes())
-            if recipe.scale is None or all(test.name in plans for test in tests):
-                os.utime(target)
-                return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
+            unplanned = tuple(test for test in tests if test.name not in plans)
+            if recipe.scale and unplanned:  # never made anew: another session may be copying it
+                engine.restore(target / "data")
+                engine.start()
+                engine.wait_ready()
+                plans |= {test.name: explain(engine, test, recipe.scale) for test in unplanned}
+                engine.stop()
+                write_atomically(record, _PLANS.dump_json(plans))
+            os.utime(target)
+            return Prepared(target / "data", plans, time.monotonic() - started, reused=True)
         check_space(folder, needed)
         _remove(target)
         engine.initialise()
@@ -126,7 +134,7 @@ def prepare(engine: Engine, recipe: DataRecipe, tests: tuple[Test, ...], folder:
     return Prepared(target / "data", plans, time.monotonic() - started, reused=False)
 
 
-def _load(engine: Engine, recipe: DataRecipe, scale: Scale, tests: tuple[Test, ...]) -> Plans:
+def _load(engine: Engine, recipe: DataRecipe, scale: Scale, tests: Sequence[Test]) -> Plans:
     """Fill the running server's tables, age them, and settle; the plans of the tests on what is there now."""
     as_account = engine.account.command
     deadline = LOAD_DEADLINE_S + scale.rows * scale.tables / SLOWEST_LOAD_ROWS_PER_S
@@ -140,6 +148,12 @@ def _load(engine: Engine, recipe: DataRecipe, scale: Scale, tests: tuple[Test, .
         engine.drain_background_work()
     engine.settle()
     return {test.name: explain(engine, test, scale) for test in tests}
+
+
+def heat(engine: Engine, scale: Scale) -> None:
+    """Bring table and indexes into the running server's memory, as far as they fit and time allows."""
+    command = heat_command(engine.connection, scale, seconds=HEAT_LIMIT_S)
+    run_sysbench(engine.account.command(command), deadline_s=HEAT_LIMIT_S + HEAT_GRACE_S)
 
 
 def explain(engine: Engine, test: Test, scale: Scale) -> tuple[StatementPlan, ...]:

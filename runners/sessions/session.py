@@ -3,39 +3,38 @@
     plan = plan_session(session_id="...", releases=..., control=..., ...)
     outcome = run_session(plan, catalogue, sink, configs=configs, state=state, finished=store.block_ids("..."))
 
-The time lane has one block at a time; the instructions lane, which other load does not disturb, one a core.
+The time lane has the whole host and one block at a time; the instructions lane, which other load does not disturb, a
+block on each core that is free.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
 from typing import Protocol
 
-from filelock import FileLock, Timeout
-
 from history.errors import BadSettings
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Block, Run, Session
+from runners.cores import Cores
 from runners.engines import Engine, EngineError, Installed, engine_for, stop_leftovers
-from runners.errors import HostBusy, HostChanged, OutOfSpace, WorkloadFailed
+from runners.errors import HostChanged, OutOfSpace, WorkloadFailed
 from runners.host import host_name
 from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
+from runners.sessions.estimates import block_range, estimate, load_range, newest
 from runners.sessions.events import (
     BlockDone,
     BlockStarted,
@@ -47,16 +46,15 @@ from runners.sessions.events import (
     TestDone,
 )
 from runners.sessions.lanes import TestResult
-from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
-from runners.sessions.planning import DATA_SEED, block_seconds, data_bytes, estimate, repeat_of
-from runners.sessions.prepared_data import DataRecipe, prepare, prune
+from runners.sessions.model import DataRecipe, Outcome, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.phases import LOAD, WAIT, PhaseClock
+from runners.sessions.planning import data_bytes, recipe_of, repeat_of
+from runners.sessions.prepared_data import Prepared, prepare, prepared_versions, prune
 from runners.settings import Test
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 
 #: Connections beside the workload's: ours, for settling and explaining.
 SPARE_CONNECTIONS = 20
-#: One measuring session a host, whoever runs it.
-HOST_LOCK = Path(tempfile.gettempdir()) / "pointdrop-measuring.lock"
 
 Sink = Callable[[Session, Run, Block], None]
 """Takes one finished block; when it returns, the block is safe."""
@@ -83,8 +81,14 @@ class _SessionContext:
     sandbox: bool = False
     stop: Flag = field(default_factory=Flag)
     lock: Lock = field(default_factory=Lock)
+    cores: list[int] = field(default_factory=list)
+    """Held by this session, and not in use."""
+    begun: set[str] = field(default_factory=set)
+    """Runs whose data this session prepared, or found."""
+    known: list[Block] = field(default_factory=list)
+    """Blocks that say how long another one takes."""
     engines: dict[int, Engine] = field(default_factory=dict)
-    """By slot, the number of a directory of their own."""
+    """By core, which names a directory that no other session uses either."""
     harness_s: float = 0.0
 
     def tell(self, event: Event) -> None:
@@ -96,17 +100,19 @@ class _SessionContext:
         """An engine in a directory no other worker uses, stopped whatever happens."""
         installed = self.catalogue.fetch(run.release.dbms, run.release.version)
         with self.lock:
-            slot = next(number for number in count() if number not in self.engines)
-            directory = self.state / "servers" / f"slot-{slot}"
+            core = self.cores[0]
+            directory = self.state / "servers" / f"slot-{core}"
             directory.parent.mkdir(parents=True, exist_ok=True)
             engine = engine_for(installed, self.options[run.id], directory, state=self.state, sandbox=self.sandbox)
-            self.engines[slot] = engine
+            self.engines[core] = engine
+            self.cores.remove(core)
         try:
             with engine:
                 yield engine
         finally:
             with self.lock:
-                del self.engines[slot]
+                del self.engines[core]
+                self.cores.insert(0, core)
 
 
 def run_session(
@@ -118,19 +124,21 @@ def run_session(
     state: Path,
     finished: Collection[str] = (),
     session: Session | None = None,
+    known: Sequence[Block] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     budget_s: float | None = None,
-    host_lock: Path = HOST_LOCK,
+    cores: Cores | None = None,
     sandbox: bool = False,
 ) -> Outcome:
     """Measure every block of `plan` that is not in `finished`; `sink` gets each one as it ends, in this thread.
 
     `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end within
-    `budget_s` seconds; the outcome then says so in `stopped`. Ctrl-C stops the servers, drops the blocks under way and
-    is passed on. With `sandbox` every program of the releases runs inside bubblewrap.
+    `budget_s` seconds, by `known` blocks of this host and those of this session; the outcome then says so in `stopped`.
+    Ctrl-C stops the servers, drops the blocks under way and
+    is passed on. With `sandbox` every program of the releases runs inside bubblewrap. `cores` are those of this host.
 
-    Raises HostBusy when another session measures on this host, HostChanged when the machine is no longer what it was
-    when a resumed session began, BadSettings when a config is wrong.
+    Raises HostBusy when other sessions hold the cores it needs (one for counting, all for timing), HostChanged when the
+    machine is no longer what it was when a resumed session began, BadSettings when a config is wrong.
     """
     started = time.monotonic()
     settings = load_dbms(plan.control.dbms, configs)
@@ -142,9 +150,12 @@ def run_session(
             options[run.id] = render(settings, run.config, run.release.version, _sizing(plan), overlays)
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
-    outcome.workers = (os.cpu_count() or 1) if plan.lane == "instructions" else 1
     context = _SessionContext(plan, catalogue, options, outcome, load_metrics(configs), state, on_event, sandbox)
-    with _only_session(host_lock):
+    queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
+    host = cores or Cores()
+    with host.whole_host() if plan.lane == "time" else host.free(len(queue)) as held:
+        context.cores, context.known = list(held.numbers), list(known)
+        outcome.workers = len(held.numbers) if plan.lane == "instructions" else 1
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
             outcome.warnings.append(f"stopped a server an earlier run had left behind: {left.directory}")
@@ -153,15 +164,18 @@ def run_session(
             raise HostChanged(_change(session, current))
         session = session or current
         end = math.inf if budget_s is None else started + budget_s
-        queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
         outcome.already_done = sum(block.id in finished for block in plan.blocks)
-        context.tell(SessionStarted(plan, estimate(plan, finished, outcome.workers), outcome.already_done))
+        kept = prepared_versions(state / "prepared", plan.control.dbms)
+        expected = estimate(plan, finished, outcome.workers, known, kept)
+        context.tell(SessionStarted(plan, expected, outcome.already_done))
         for run_id, reason in outcome.skipped.items():
             context.tell(RunSkipped(run_id, reason))
         try:
             _work(context, queue, sink, session, end, set(finished))
         finally:
-            prune(state / "prepared")
+            with held.alone() as alone:
+                if alone:  # what is removed, another session may be copying
+                    prune(state / "prepared")
     outcome.wall_s = time.monotonic() - started
     outcome.harness_cpu = context.harness_s / outcome.measured_s if outcome.measured_s and plan.lane == "time" else None
     context.tell(SessionDone(outcome))
@@ -198,15 +212,6 @@ def _change(stored: Session, current: Session) -> str:
     return f"session {stored.id} cannot go on, since this machine changed ({facts}); give it up and begin a new one"
 
 
-@contextmanager
-def _only_session(path: Path) -> Iterator[None]:
-    try:
-        with FileLock(path, timeout=0, mode=0o666):
-            yield
-    except Timeout:
-        raise HostBusy(f"another session measures on this host ({path} is locked); wait for it to end") from None
-
-
 def _work(
     context: _SessionContext,
     queue: deque[PlannedBlock],
@@ -222,7 +227,7 @@ def _work(
         try:
             while queue or under_way:
                 while queue and len(under_way) < outcome.workers and not outcome.stopped:
-                    if time.monotonic() + block_seconds(plan) > end:
+                    if time.monotonic() + _expected_s(context, queue[0]) > end:
                         outcome.stopped = (
                             f"time is up with {len(queue) + len(under_way)} blocks left; run it again to go on"
                         )
@@ -231,6 +236,7 @@ def _work(
                     if block.run.id in outcome.skipped:
                         continue
                     context.tell(BlockStarted(block))
+                    context.begun.add(block.run.id)
                     under_way[pool.submit(_measure, context, block)] = block
                 if not under_way:
                     break
@@ -240,6 +246,7 @@ def _work(
                     if row is None:
                         continue
                     sink(session, _run_row(context, session, block.run), row)
+                    context.known.append(row)
                     taken.add(row.id)
                     _count(outcome, row)
                     if row.status != "ok":
@@ -253,6 +260,13 @@ def _work(
                 with suppress(EngineError):
                     engine.kill()
             raise
+
+
+def _expected_s(context: _SessionContext, block: PlannedBlock) -> float:
+    """Upper end of the wall time that the block takes."""
+    known = newest(context.known)
+    load = 0.0 if block.run.id in context.begun else load_range(context.plan, known).high
+    return block_range(context.plan, known).high + load
 
 
 def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock) -> Block | None:
@@ -292,9 +306,18 @@ def _run_row(context: _SessionContext, session: Session, run: PlannedRun) -> Run
     )
 
 
+def _prepared(context: _SessionContext, engine: Engine) -> dict[DataRecipe, Prepared]:
+    """All data that the tests of a block begin with."""
+    plan, tests = context.plan, dict[DataRecipe, list[Test]]()
+    for test in plan.tests:
+        tests.setdefault(recipe_of(plan, test), []).append(test)
+    folder, needed = context.state / "prepared", 2 * data_bytes(plan)
+    return {recipe: prepare(engine, recipe, of_it, folder, needed=needed) for recipe, of_it in tests.items()}
+
+
 def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
     """One block, in a worker's thread, which lives as long as its servers."""
-    plan, began = context.plan, time.monotonic()
+    plan, clock = context.plan, PhaseClock()
     at = datetime.now(UTC)
 
     def on_test(test: Test, result: TestResult) -> None:
@@ -305,14 +328,19 @@ def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
 
     with context.engine(block.run) as engine:
         try:
-            recipe = DataRecipe(None) if plan.size else DataRecipe(plan.scale, plan.profile.age_updates, DATA_SEED)
-            prepared = prepare(engine, recipe, plan.tests, context.state / "prepared", needed=2 * data_bytes(plan))
+            prepared = _prepared(context, engine)
         except (EngineError, WorkloadFailed) as error:
             if context.stop.is_set():
                 raise Interrupted from error
             row = as_block(block, at, "failed", f"preparing the data: {error}", {})
         else:
-            context.tell(DataPrepared(block.run.release.name, prepared.seconds, prepared.reused))
-            row = measure_block(plan, block, engine, prepared, context.metrics, stop=context.stop, on_test=on_test)
-    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - began))
+            for data in prepared.values():
+                clock.add(WAIT if data.reused else LOAD, data.seconds)
+            seconds, reused = sum(data.seconds for data in prepared.values()), all(d.reused for d in prepared.values())
+            context.tell(DataPrepared(block.run.release.name, seconds, reused))
+            row = measure_block(
+                plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
+            )
+    row = row.model_copy(update={"phases": clock.phases()})
+    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
     return row

@@ -12,7 +12,7 @@ from runners.insertbench.figures import IPS, SLA_SHARE, Rates, efficiency, measu
 from runners.insertbench.roles import explain_command, prepare_command, role_commands
 from runners.meters.costs import QPS, foreign_noise
 from runners.meters.proc import Meter
-from runners.sessions.lanes import GRACE_S, MS, TestResult, database_size, measurements
+from runners.sessions.lanes import GRACE_S, MS, TestResult, database_size, measurements, storage_warnings
 from runners.sessions.prepared_data import EXPLAIN_DEADLINE_S
 from runners.settings import InsertSize, Test
 from runners.sysbench.driver import run_sysbench
@@ -57,8 +57,10 @@ class StepLane:
             plans=self._explain(engine, test),
             samples=samples(test.step.rows_per_commit, reports),
             noise=foreign_noise(first, last),
+            stalls=done.stalls,
             seconds=windows[main].seconds,
         )
+        result.warnings += storage_warnings(test, done.stalls)
         if rates.void:
             result.warnings.append(sla_warning(test.name, rates))
         result.warnings += [
@@ -100,7 +102,7 @@ def samples(rows_per_commit: int, reports: dict[str, SysbenchReport]) -> dict[st
     for role, report in reports.items():
         prefix = "" if role == main else f"{role}_"
         if role == "query":
-            by_name[QPS] = tuple(second.qps for second in report.seconds)
+            by_name[QPS] = tuple(second.tps for second in report.seconds)
         elif role in ("insert", "delete"):
             name = IPS if role == "insert" else "dps"
             by_name[name] = tuple(second.tps * rows_per_commit for second in report.seconds)

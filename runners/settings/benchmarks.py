@@ -36,20 +36,13 @@ from history.model import Better
 from history.settings import Setting, find, read_toml, validate
 
 Driver = Literal["sysbench", "insert"]
-TestKind = Literal["read", "write", "scan", "warm"]
+TestKind = Literal["read", "write", "warm"]
 TestPhase = Literal["load", "warm", "pre", "write", "post", "end"]
 
 #: Phases after which storage is settled, the field's "postwrite".
 SETTLED_PHASES: tuple[TestPhase, ...] = ("load", "write")
 
 OptionValue = int | float | str | bool
-
-
-class Counted(Setting):
-    """How many events the instructions lane runs before it counts, and how many it counts."""
-
-    warmup: int = Field(ge=0)
-    events: int = Field(ge=1)
 
 
 class Step(Setting):
@@ -94,8 +87,9 @@ class Test(Setting):
     """Set for a scan: one operation is this many rows, not one statement."""
     better: Better = "higher"
     """Direction of the test's throughput."""
-    counted: Counted | None = None
-    """Absent for a step: the Insert Benchmark is not counted."""
+    counted_events: int | None = Field(default=None, ge=1)
+    """Events that the instructions lane counts, after a warm-up that follows from the size of the table; absent for a
+    test that only warms caches, and for a step: the Insert Benchmark is not counted."""
     step: Step | None = None
 
     @property
@@ -126,8 +120,8 @@ class Benchmark(Setting):
         for test in self.tests:
             if test.reported and not test.group:
                 raise ValueError(f"test {test.name} needs a group")
-            if self.driver == "sysbench" and not (test.script and test.counted):
-                raise ValueError(f"test {test.name} needs a script, and how many events are counted")
+            if self.driver == "sysbench" and not (test.script and bool(test.counted_events) == test.reported):
+                raise ValueError(f"test {test.name} needs a script and, if it is reported, counted_events")
             if self.driver == "insert" and not test.step:
                 raise ValueError(f"test {test.name} needs a step")
         return self

@@ -49,7 +49,6 @@ class Profile(Setting):
     """Seconds of each test that are run and not measured."""
     read_s: int = Field(default=0, ge=0)
     write_s: int = Field(default=0, ge=0)
-    scan_s: int = Field(default=0, ge=0)
     warm_s: int = Field(default=0, ge=0)
     """Duration of the steps that only warm caches."""
     settle_max_s: int = Field(default=0, ge=0)
@@ -66,8 +65,8 @@ class Profile(Setting):
 
     @model_validator(mode="after")
     def _durations(self) -> Profile:
-        if self.lane == "time" and not (self.read_s and self.write_s and self.scan_s):
-            raise ValueError("a profile of the time lane needs read_s, write_s and scan_s above 0")
+        if self.lane == "time" and not (self.read_s and self.write_s):
+            raise ValueError("a profile of the time lane needs read_s and write_s above 0")
         if self.lane == "instructions" and self.scale is None:
             raise ValueError(
                 "a profile of the instructions lane needs a scale, since counting is about 50 times slower"

@@ -18,6 +18,9 @@ from pydantic import Field
 from history.settings import Setting, find, read_model
 from runners.doctor.checks import BUSY_LIMIT, STEAL_LIMIT
 
+#: A test that stood still for this share of its time has lost about as much throughput.
+STALL_LIMIT = 0.02
+
 
 class Server(Setting):
     """One class of hosts and the scale of the data on it."""
@@ -46,6 +49,9 @@ class Server(Setting):
     foreign_limit: float = Field(default=BUSY_LIMIT, ge=0, le=1)
     """The same for processes that are neither server, client nor harness. 1 lets any block pass: for a look at a
     machine that is busy with other work, never for a history that a detector reads."""
+    stall_limit: float = Field(default=STALL_LIMIT, ge=0, le=1)
+    """Share of the measured time in which the server or its client stood still, above which a block of the time lane is
+    `noisy`. Waiting for a CPU is foreign load, and waiting for storage is the product's own."""
 
 
 def load_server(name_or_path: str | Path, configs: Path) -> Server:

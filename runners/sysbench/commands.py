@@ -45,6 +45,12 @@ def age_command(client: Connection, scale: Scale, *, updates: int, seed: int) ->
     return command(client, _AGE_SCRIPT, options, "run")
 
 
+def heat_command(client: Connection, scale: Scale, *, seconds: int) -> list[str]:
+    """Read all rows by both indexes for at most about `seconds`, one thread a table up to the scale's threads."""
+    threads = min(scale.tables, max(1, scale.threads))
+    return command(client, _PREPARE_SCRIPT, {**_tables(scale), "threads": threads, "heat_s": seconds}, "heat")
+
+
 def explain_command(client: Connection, test: Test, scale: Scale) -> list[str]:
     """Print the plan of every statement of the test."""
     return command(client, test.script, {**_tables(scale), **test.options}, "explain")
@@ -60,13 +66,13 @@ def run_command(client: Connection, test: Test, scale: Scale, *, seconds: int, w
 
 
 def count_command(
-    client: Connection, test: Test, scale: Scale, *, pid: int, warmup: int, events: int, vgdb: str, seed: int
+    client: Connection, test: Test, scale: Scale, *, pid: int, events: int, vgdb: str, seed: int
 ) -> list[str]:
-    """Run `warmup` + `events` events on one connection, the instructions of the latter counted in process `pid`
-    (-1: in the connection's own; 0: not at all)."""
+    """Run a warm-up, which is sysbench's first event, and `events` events on one connection, the instructions of the
+    latter counted in process `pid` (-1: in the connection's own)."""
     options = {
-        **_tables(scale), **test.options, "threads": 1, "time": 0, "events": warmup + events, "count_pid": pid,
-        "count_warmup": warmup, "count_events": events, "count_vgdb": vgdb, **seeded(seed),
+        **_tables(scale), **test.options, "threads": 1, "time": 0, "events": 1 + events, "count_pid": pid,
+        "count_events": events, "count_vgdb": vgdb, **seeded(seed),
     }  # fmt: skip
     return command(client, test.script, options, "run")
 

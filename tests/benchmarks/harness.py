@@ -41,7 +41,7 @@ def main() -> int:
     local = load_server("local", configs_dir())
     scale = Scale(tables=1, rows=local.rows, threads=1)
     seconds = options.seconds
-    profile = Profile(name="harness", read_s=seconds, write_s=seconds, scan_s=seconds, scale=scale)
+    profile = Profile(name="harness", read_s=seconds, write_s=seconds, scale=scale)
     lane = TimeLane(profile, scale, load_metrics(configs_dir()))
     print("| test | pairs | qps, with / without | server CPU a query, with / without | harness, share of a core |")
     print("| --- | ---: | ---: | ---: | ---: |")

@@ -105,6 +105,13 @@ def test_the_order_of_measurements_and_keys_does_not_matter(store: Store) -> Non
     assert digest(first) == digest(second)
 
 
+def test_a_block_without_phases_is_the_record_it_was() -> None:
+    """Stores of before keep their digests; this one was made by code that knew no phases."""
+    before = block(run("17.1"), 100.0, samples={"point-query": {"qps": (1.5, 2.5)}})
+    assert digest(before) == "da3a6d4d1bb66e1ae9fd46578b864125184f0161141943c24766c236cfb24847"
+    assert digest(before.model_copy(update={"phases": {"block": {"stop": 0.5}}})) != digest(before)
+
+
 def test_two_values_of_one_test_and_metric_are_no_block(store: Store) -> None:
     one = Measurement(test="a", metric="qps", value=1.0)
     store.append_session(SESSION)

@@ -16,6 +16,7 @@ from history.model import (
     Block,
     BlockValue,
     FindingEvent,
+    Fingerprint,
     FunctionCost,
     IssueLink,
     Measurement,
@@ -193,6 +194,26 @@ def test_samples_functions_and_plans_are_of_the_newest_block_that_has_them(store
     assert store.blocks("s/17.1", details=False)[1].functions == {}
 
 
+def test_blocks_that_say_how_long_another_one_takes(store: Store) -> None:
+    """The newest of a host, whatever came of them unless they failed; those of before, without phases, say nothing."""
+    phases = {"block": {"load": 3.5, "stop": 0.25}, "tests": {"point-query": 60.5}}
+    fill(store, {"17.1": 1.0})
+    for number, status in enumerate(("ok", "noisy", "failed", "ok"), start=2):
+        at = {"started": DAY + timedelta(hours=number), "ended": DAY + timedelta(hours=number, minutes=5)}
+        store.append_block(block(run("17.1"), 1.0, number, status=status, phases=phases, **at))
+    timed = store.timed_blocks(SESSION.host, 9, dbms="postgres", server="small")
+    assert [(each.number, each.status) for each in timed] == [(5, "ok"), (3, "noisy"), (2, "ok")]
+    assert all(each.phases == phases and not each.measurements for each in timed)
+    assert [each.number for each in store.timed_blocks(None, 1)] == [5]
+    assert store.blocks("s/17.1")[1].phases == phases
+    for nothing in (
+        store.timed_blocks("another", 9),
+        store.timed_blocks(None, 9, dbms="mysql"),
+        store.timed_blocks(None, 9, profile="full"),
+    ):
+        assert nothing == []
+
+
 def test_findings_are_those_of_the_newest_detection(store: Store) -> None:
     assert store.findings() == []
     assert store.append_detection([FINDING], "one")
@@ -259,3 +280,22 @@ def test_a_superseded_session_or_run_takes_its_blocks_along(store: Store) -> Non
         store.supersede("finding", "k", "no")
     with pytest.raises(InvalidRecord, match="reason"):
         store.supersede("session", "s", " ")
+
+
+def test_what_an_older_method_measured_no_longer_counts(store: Store) -> None:
+    def measured(name: str, version: str, value: float, facts: dict[str, str]) -> None:
+        session = SESSION.model_copy(update={"id": name, "fingerprint": Fingerprint(facts=facts)})
+        row = run(version).model_copy(update={"id": f"{name}/{version}", "session_id": name})
+        store.append_session(session)
+        store.append_run(row)
+        store.append_block(block(row, value))
+
+    measured("imported", "17.1", 1.0, {})
+    measured("old", "17.2", 2.0, {"workload": "aa"})
+    assert store.measured("postgres") == {"17.1": 1, "17.2": 1}
+    measured("new", "17.3", 3.0, {"workload": "bb", "method": "2"})
+    assert store.measured("postgres") == {"17.1": 1, "17.3": 1}, "imported figures have no method"
+    assert [point.version for point in next(iter(store.series())).points] == ["17.1", "17.3"]
+    measured("late", "17.4", 4.0, {"workload": "aa"})
+    assert "17.4" not in store.measured("postgres"), "a host whose tool is older does not bring it back"
+    assert len(store.blocks("old/17.2")) == 1, "nothing is lost"

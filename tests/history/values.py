@@ -113,5 +113,8 @@ BLOCKS = st.builds(
     samples=st.dictionaries(
         TEXTS, st.dictionaries(TEXTS, st.lists(NUMBERS, max_size=3).map(tuple), max_size=2), max_size=2
     ),
+    phases=st.dictionaries(
+        st.sampled_from(["block", "tests"]), st.dictionaries(TEXTS, NUMBERS.map(abs), max_size=2), max_size=2
+    ),
     warnings=st.lists(TEXTS, max_size=2).map(tuple),
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
-from history.model import TOP_FUNCTIONS, Block, Measurement, Release
+from history.model import TOP_FUNCTIONS, Block, FunctionCost, Measurement, Release
 from pointdrop.jobs.compare import CompareReport, TestRow, _Values, judge, moved_functions
 from pointdrop.jobs.compare_views import headline, junit, markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side
@@ -232,11 +232,22 @@ def test_a_difference_is_told_only_after_two_blocks_of_each_side(blocks: int, ve
 
 
 def test_a_function_pushed_off_the_end_of_a_full_list_is_not_said_to_be_gone() -> None:
+    def moved(before: dict[str, float], after: dict[str, float]) -> list[tuple[str, float, float, str]]:
+        sides = (
+            [FunctionCost(function=name, insn_per_op=insn) for name, insn in side.items()] for side in (before, after)
+        )
+        return [(one.name, one.before, one.after, one.at_most) for one in moved_functions(*sides)]
+
     before = {f"f{number}": 1000.0 - number for number in range(TOP_FUNCTIONS)}
-    last = f"f{TOP_FUNCTIONS - 1}"
+    end = 1000.0 - TOP_FUNCTIONS + 1
     after = {**before, "md5_calc": 5000.0}
-    del after[last]
-    assert [one.name for one in moved_functions(before, after)] == ["md5_calc"]
-    assert [one.name for one in moved_functions(after, before)] == ["md5_calc"]
+    del after[f"f{TOP_FUNCTIONS - 1}"]
+    new = ("md5_calc", end, 5000.0, "before")
+    assert moved(before, after) == [new]
+    assert moved(after, before) == [("md5_calc", 5000.0, end, "after")]
     del after["f0"]
-    assert [one.name for one in moved_functions(before, {**after, "g": 990.0})] == ["md5_calc", "f0", "g"]
+    assert moved(before, {**after, "g": 990.0}) == [
+        new,
+        ("f0", 1000.0, end + 1, "after"),
+        ("g", end, 990.0, "before"),
+    ]

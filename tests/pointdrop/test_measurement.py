@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +19,7 @@ from history.store import Store
 from pointdrop.jobs import measurement
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.release_selection import Work
-from pointdrop.jobs.session_records import new_record, unfinished_sessions
+from pointdrop.jobs.session_records import claim, new_record, sessions_under_way, unfinished_sessions, write_record
 from runners.canary import Canary, Quarantine, Times
 from runners.sessions import Outcome
 from runners.settings import load_plan
@@ -141,3 +143,57 @@ def test_what_was_kept_on_disk_comes_in_before_anything_is_measured(tmp_path: Pa
     assert spooled([tmp_path / "spool"]) == [lost]
     (problem,) = measured.incomplete
     assert "is not stored" in problem and "pointdrop history recover" in problem
+
+
+#: `PROGRAM STATE SESSION`: measures that session until its input ends.
+CLAIMING = """
+import sys
+from pathlib import Path
+from pointdrop.jobs.session_records import claim
+
+with claim(Path(sys.argv[1]), sys.argv[2]) as ours:
+    print(ours, flush=True)
+    sys.stdin.read()
+"""
+
+
+def claiming(state: Path, session_id: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CLAIMING, str(state), session_id]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "True\n"
+    return process
+
+
+def test_nobody_goes_on_with_a_session_that_another_process_measures(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is what is in it measured twice; when that process dies, the next job goes on with it."""
+    ran, said = list[str](), list[str]()
+    bench, begun = prepared(tmp_path, configs, "quick")
+    bench = replace(bench, say=said.append)
+    write_record(tmp_path, begun)
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left: ran.append(record.id))
+    other = claiming(tmp_path, begun.id)
+    plan = load_plan("nightly", configs)
+    with bench.store:
+        assert (unfinished_sessions(tmp_path), sessions_under_way(tmp_path)) == ([], [begun])
+        with claim(tmp_path, begun.id) as ours:
+            assert not ours
+        measure_all(bench, plan, "small", [work])
+        assert ran == [] and begun.id in said[-1]
+        other.kill()
+        other.communicate()
+        assert (unfinished_sessions(tmp_path), sessions_under_way(tmp_path)) == ([begun], [])
+        measure_all(bench, plan, "small", [])
+    assert ran == [begun.id]
+
+
+def test_a_session_that_ended_leaves_no_lock(tmp_path: Path, configs: Path) -> None:
+    bench, begun = prepared(tmp_path, configs, "quick")
+    bench.store.close()
+    with claim(tmp_path, begun.id) as ours:
+        record = write_record(tmp_path, begun)
+        assert ours
+        record.unlink()
+    assert list((tmp_path / "sessions").iterdir()) == []

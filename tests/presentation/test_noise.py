@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from history.model import Series
 from presentation.noise import block_noise, last_aa, noise_frame, release_noise
 from presentation.relative import level_frame
 
@@ -40,10 +42,24 @@ def test_the_noise_is_the_textbook_one_whatever_releases_are_missing(values: lis
         assert found == pytest.approx(148.26 * statistics.median(steps) / math.sqrt(2), abs=1e-6)
 
 
+def with_control(control: Mapping[str, tuple[float, ...]], versions: Mapping[str, str] | None = None) -> Series:
+    member: Series = series({"1": [1.0]})
+    return member.model_copy(update={"control": dict(control), "control_versions": dict(versions or {})})
+
+
 def test_last_aa_compares_the_last_two_sessions_of_the_control() -> None:
-    aa = last_aa({"a": (100.0,), "c": (110.0, 111.0, 112.0), "b": (111.0,)}, ["a", "b", "c"])
+    aa = last_aa(with_control({"a": (100.0,), "c": (110.0, 111.0, 112.0), "b": (111.0,)}), ["a", "b", "c"])
     assert aa == ("b", "c", 0.0)
-    assert last_aa({"a": (100.0,)}, ["a"]) is None
+    assert last_aa(with_control({"a": (100.0,)}), ["a"]) is None
+
+
+def test_last_aa_compares_one_and_the_same_release() -> None:
+    control = {"a": (100.0,), "b": (150.0,), "c": (101.0,)}
+    member = with_control(control, {"a": "17.0", "b": "18.0", "c": "17.0"})
+    aa = last_aa(member, ["a", "b", "c"])
+    assert aa and (aa.earlier, aa.later) == ("a", "c")
+    assert aa.change_pct == pytest.approx(1.0)
+    assert last_aa(member, ["a", "b"]) is None
 
 
 def test_the_frame_has_what_is_known_and_nothing_else() -> None:

@@ -7,7 +7,7 @@
 --   end)
 --
 -- The outer function defines the statements and returns the inner one, which is one event.
--- Runs unchanged on MySQL, MariaDB, MyRocks and Postgres. Commands: prepare, run, explain.
+-- Runs unchanged on MySQL, MariaDB, MyRocks and Postgres. Commands: prepare, heat, run, explain.
 -- An operation is one statement; BEGIN and COMMIT are statements too.
 
 local pd = {}
@@ -31,7 +31,7 @@ sysbench.cmdline.options = {
    points = { "Values in an in-list", 10 },
    on_id = { "Search by primary key; else by the secondary index", true },
    covered = { "Select only what the index holds", true },
-   hot = { "Always the same adjacent ids from the middle of the table", false },
+   hot = { "Always the same adjacent ids after the middle of the table", false },
    one_row = { "Always the row with id 1", false },
    zipf = { "Zipfian ids instead of uniform ones", false },
    point_selects = { "Point selects in a transaction", 10 },
@@ -40,10 +40,50 @@ sysbench.cmdline.options = {
    order_ranges = { "ORDER BY range selects in a transaction", 1 },
    distinct_ranges = { "DISTINCT range selects in a transaction", 1 },
    count_pid = { "Count instructions of this process under callgrind; -1 for the connection's own; 0 for none", 0 },
-   count_warmup = { "Events before counting", 0 },
-   count_events = { "Events to count", 0 },
+   count_events = { "Events to count, after the warm-up", 0 },
    count_vgdb = { "vgdb with its options, as the shell takes it", "vgdb" },
+   heat_s = { "Seconds after which heating ends, whatever is left", 60 },
 }
+
+-- The warm-up of a counted test ---------------------------------------------------------------------------
+
+-- Its ids are not drawn but walked, every WALK_STEP-th of the table and a quarter of it twice, so that each page is
+-- searched as often as a structure that builds itself wants before it is built. InnoDB hashes a page after a search for
+-- every 16th of its rows, and begins with that only after the first hundred searches of an index. The step has no factor
+-- in common with the sizes of tables, so that the second round meets other rows.
+local WALK_STEP, WALK_ROUNDS = 7, 1.25
+-- It ends sooner when its events have read the table so many times: what one search costs is then nothing beside them.
+local READ_ROUNDS = 5
+-- And there are that many events at least, for plans that are chosen anew after a few executions.
+local LEAST_EVENTS = 10
+
+-- Rows that the walk has stepped over, and that its events have read; nil while ids are drawn.
+local walk
+
+-- Says that the event reads so many rows without an id being drawn for them.
+function pd.reads_rows(count)
+   if walk then
+      walk.read = walk.read + count
+   end
+end
+
+local function walked_id()
+   local id = walk.stepped % sysbench.opt.table_size + 1
+   walk.stepped = walk.stepped + WALK_STEP
+   return id
+end
+
+-- Runs `body` until the walk is done.
+local function walk_through(body)
+   local rows, events = sysbench.opt.table_size, 0
+   walk = { stepped = 0, read = 0 }
+   while events < LEAST_EVENTS or
+      (walk.stepped < WALK_ROUNDS * rows and walk.read < READ_ROUNDS * rows and events * WALK_STEP < WALK_ROUNDS * rows) do
+      body()
+      events = events + 1
+   end
+   walk = nil
+end
 
 -- Random values -------------------------------------------------------------------------------------------
 
@@ -81,6 +121,9 @@ function pd.any_id()
    if sysbench.opt.one_row then
       return 1
    end
+   if walk then
+      return walked_id()
+   end
    if sysbench.opt.zipf then
       any_zipf = any_zipf or zipfian(sysbench.opt.table_size)
       return any_zipf()
@@ -90,7 +133,12 @@ end
 
 -- The first of `size` adjacent ids, all of them in the table.
 function pd.any_range_start(size)
-   return sysbench.rand.uniform(1, math.max(1, sysbench.opt.table_size - size + 1))
+   local last = math.max(1, sysbench.opt.table_size - size + 1)
+   if walk then
+      pd.reads_rows(size)
+      return math.min(walked_id(), last)
+   end
+   return sysbench.rand.uniform(1, last)
 end
 
 -- `size` random ids, in a table that is used again.
@@ -103,21 +151,14 @@ function pd.any_ids(size)
    return ids
 end
 
--- The `size` adjacent ids from the middle of the table.
+-- The `size` adjacent ids after the middle of the table.
 function pd.middle_ids(size)
-   local first = math.floor(sysbench.opt.table_size / 2) - math.floor(size / 2)
+   local before = math.floor(sysbench.opt.table_size / 2)
+   pd.reads_rows(size)
    for i = 1, size do
-      ids[i] = first + i
+      ids[i] = before + i
    end
    return ids
-end
-
-function pd.any_c()
-   return sysbench.rand.string(c_template)
-end
-
-function pd.any_pad()
-   return sysbench.rand.string(pad_template)
 end
 
 -- Statements ----------------------------------------------------------------------------------------------
@@ -172,10 +213,27 @@ function pd.list_statement(name, text, size, ...)
    end
 end
 
--- Runs SQL text that is not prepared.
-function pd.query(text)
-   executed = executed + 1
-   return connection:query(text)
+-- The same for a statement that is sent as text, its values in place, and never prepared.
+function pd.text_statement(name, text, ...)
+   local types, p = { ... }, 0
+   definitions[#definitions + 1] = { name = name, text = text, types = types, per_table = true, as_text = true }
+   local pattern = text:gsub("%?", function()
+      p = p + 1
+      return type(types[p]) == "table" and "'%s'" or "%u"
+   end)
+   return function(table_number, ...)
+      local values, next_value = {}, 1
+      for v, kind in ipairs(types) do
+         if type(kind) == "table" then
+            values[v] = sysbench.rand.string(kind[3])
+         else
+            values[v] = select(next_value, ...)
+            next_value = next_value + 1
+         end
+      end
+      executed = executed + 1
+      connection:query(pattern:format(table_number, unpack(values)))
+   end
 end
 
 local function prepare_one(definition, table_number)
@@ -201,7 +259,8 @@ end
 
 -- Parts of transactions ----------------------------------------------------------------------------------
 
--- Point selects, then the four kinds of range selects, each as often as its option says.
+-- Point selects, then the four kinds of range selects, each as often as its option says. Each kind draws a table of its
+-- own, as sysbench's own transactions do.
 function pd.reads()
    local point = pd.statement("point", "SELECT c FROM sbtest%u WHERE id=?", pd.INT)
    local between = " FROM sbtest%u WHERE id BETWEEN ? AND ?"
@@ -218,6 +277,7 @@ function pd.reads()
          point(t, pd.any_id())
       end
       for _, range in ipairs(ranges) do
+         t = pd.any_table()
          for _ = 1, range[1] do
             local first = pd.any_range_start(sysbench.opt.range_size)
             range[2](t, first, first + sysbench.opt.range_size - 1)
@@ -226,7 +286,7 @@ function pd.reads()
    end
 end
 
--- An indexed update, an update of another column, and a delete with an insert of the same id.
+-- An indexed update, an update of another column, and a delete with an insert of the same id, each in a table of its own.
 function pd.writes()
    local update_index = pd.statement("update-index", "UPDATE sbtest%u SET k=k+1 WHERE id=?", pd.INT)
    local update_other = pd.statement("update-nonindex", "UPDATE sbtest%u SET c=? WHERE id=?", pd.C, pd.INT)
@@ -234,9 +294,9 @@ function pd.writes()
    local insert = pd.statement(
       "insert", "INSERT INTO sbtest%u (id, k, c, pad) VALUES (?, ?, ?, ?)", pd.INT, pd.INT, pd.C, pd.PAD)
    return function()
+      update_index(pd.any_table(), pd.any_id())
+      update_other(pd.any_table(), pd.any_id())
       local t, id = pd.any_table(), pd.any_id()
-      update_index(t, pd.any_id())
-      update_other(t, pd.any_id())
       delete(t, id)
       insert(t, id, pd.any_id())
    end
@@ -264,27 +324,28 @@ local function callgrind(pid, commands)
    end
 end
 
--- Runs `body` once an event; instructions are counted from just after event number count_warmup to just after event
--- number count_warmup + count_events, all of it on the connection's own thread, so the window is exact. A dump sets
--- callgrind's counters to zero for the next test, and switched off before it they stay there.
+-- The first event is the warm-up, each one after it runs `body`; instructions are counted from the begin of the second to
+-- the end of the last, all of it on the connection's own thread, so the window is exact. A dump sets callgrind's counters to
+-- zero, and switched off before it they stay there.
 local function counted(body)
    local events, before = 0, 0
    return function()
-      local pid = sysbench.opt.count_pid
-      if events == sysbench.opt.count_warmup then
-         if pid == -1 then
-            pid = tonumber(connection:query_row("SELECT pg_backend_pid()"))
-            sysbench.opt.count_pid = pid
+      if events == 0 then
+         walk_through(body)
+         if sysbench.opt.count_pid == -1 then
+            sysbench.opt.count_pid = tonumber(connection:query_row("SELECT pg_backend_pid()"))
          end
          before = executed
-         callgrind(pid, "instrumentation on")
+         callgrind(sysbench.opt.count_pid, "instrumentation on")
+      else
+         body()
       end
-      body()
+      if events == sysbench.opt.count_events then
+         callgrind(sysbench.opt.count_pid, "-c instrumentation off -c dump")
+         print(("counted: pid=%d events=%d statements=%d"):format(
+            sysbench.opt.count_pid, sysbench.opt.count_events, executed - before))
+      end
       events = events + 1
-      if events == sysbench.opt.count_warmup + sysbench.opt.count_events then
-         callgrind(pid, "-c instrumentation off -c dump")
-         print(("counted: pid=%d events=%d statements=%d"):format(pid, sysbench.opt.count_events, executed - before))
-      end
    end
 end
 
@@ -299,7 +360,7 @@ function pd.workload(define)
       local body = define()
       for _, definition in ipairs(definitions) do
          definition.prepared = {}
-         for t = 1, definition.per_table and sysbench.opt.tables or 1 do
+         for t = 1, definition.as_text and 0 or definition.per_table and sysbench.opt.tables or 1 do
             definition.prepared[t] = prepare_one(definition, t)
          end
       end
@@ -408,8 +469,42 @@ local function prepare()
    connection:disconnect()
 end
 
+-- Rows that one statement of heating reads, so that it can end in time.
+local HEATED_ROWS = 100000
+
+-- Reads every row by the primary key and every entry of the secondary index, in their order, so that all of both is in the
+-- server's memory, as far as that goes, and nothing is read for the first time while a test is measured.
+local function heat()
+   connect()
+   local postgres = sysbench.sql.driver():name() == "pgsql"
+   if postgres then
+      for _, name in ipairs({ "enable_seqscan", "enable_bitmapscan" }) do
+         connection:query("SET " .. name .. " = off")
+      end
+      -- Workers would read with memory of their own.
+      connection:query("SET max_parallel_workers_per_gather = 0")
+   end
+   local ends = os.time() + sysbench.opt.heat_s
+   for number = sysbench.tid % sysbench.opt.threads + 1, sysbench.opt.tables, sysbench.opt.threads do
+      for _, by in ipairs({ { "id", "c", "PRIMARY" }, { "k", "k", "k_" .. number } }) do
+         local key, column, index = unpack(by)
+         local hint = postgres and "" or (" FORCE INDEX (%s)"):format(index)
+         for first = 0, sysbench.opt.table_size, HEATED_ROWS do
+            if os.time() >= ends then
+               connection:disconnect()
+               return
+            end
+            connection:query(("SELECT COUNT(%s) FROM sbtest%u%s WHERE %s > %u AND %s <= %u"):format(
+               column, number, hint, key, first, key, first + HEATED_ROWS))
+         end
+      end
+   end
+   connection:disconnect()
+end
+
 sysbench.cmdline.commands = {
    prepare = { prepare, sysbench.cmdline.PARALLEL_COMMAND },
+   heat = { heat, sysbench.cmdline.PARALLEL_COMMAND },
    explain = { explain },
 }
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -16,6 +15,7 @@ from runners.canary import Canary, Times
 from runners.canary.quarantine import CanaryCheck
 from runners.canary.verdicts import FEWEST_READINGS, MOST_READINGS, differences
 from runners.canary.workload import work
+from runners.cores import Cores
 
 USUAL = Times(cpu_ms=100.0, memory_ms=50.0, sync_ms=1.0)
 
@@ -115,8 +115,8 @@ def test_readings_are_kept_up_to_a_number_and_a_cut_off_line_is_left_out(tmp_pat
 def test_nothing_is_learnt_while_somebody_else_measures(tmp_path: Path) -> None:
     slow = USUAL._replace(cpu_ms=150.0)
     canary(tmp_path)
-    host = Canary(tmp_path, lock=tmp_path / "lock", read=reader([slow] * 3), pause_s=0)
-    with FileLock(tmp_path / "lock"):
+    host = Canary(tmp_path, cores=Cores(tmp_path), read=reader([slow] * 3), pause_s=0)
+    with Cores(tmp_path).free(1):
         assert host.check("before", "7") == CanaryCheck()
     assert host.check("before", "7").quarantine is not None
 

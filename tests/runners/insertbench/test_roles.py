@@ -60,9 +60,7 @@ def test_every_profile_of_the_time_lane_has_both_sizes(name: str, profile: str) 
 def test_a_profile_without_the_size_is_refused(benchmark: Benchmark) -> None:
     with pytest.raises(BadSettings, match=r"instructions has no \[instructions.insert.cached\]"):
         size_of(benchmark, load_profile("instructions", CONFIGS))
-    short = Profile(
-        name="p", read_s=1, write_s=1, scan_s=1, insert={"cached": SIZE.model_copy(update={"replaced": {}})}
-    )
+    short = Profile(name="p", read_s=1, write_s=1, insert={"cached": SIZE.model_copy(update={"replaced": {}})})
     with pytest.raises(BadSettings, match=r"says nothing of l\.i1, l\.i2"):
         size_of(benchmark, short)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runners.meters.costs import Noise
-from runners.sessions.block import judge
+from runners.meters.stalls import Cause, Stalls
+from runners.sessions.judgement import judge
 from runners.sessions.lanes import TestResult
 from runners.settings import Server
 
@@ -48,6 +49,49 @@ def test_what_this_host_does_not_tell_condemns_nothing() -> None:
 def test_the_mean_is_weighted_by_time() -> None:
     short, long = result(0.025, 0.0, 1.0), result(0.0, 0.0, 99.0)
     assert judge_here([("short", short), ("long", long)])[0] == "ok"
+
+
+def stalled(window_s: float, seconds: dict[Cause, float]) -> TestResult:
+    return TestResult(
+        stalls=Stalls(window_s, seconds), noise=Noise(steal=0.0, foreign=0.0, harness=0.001), seconds=window_s
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        (
+            [("a", stalled(1.0, {})), ("b", stalled(1.0, {"server": 0.61}))],
+            "stood still for 30.5 % of the block (limit 2 %), at worst 0.61 of 1.0 s in b: the server was stopped",
+        ),
+        (
+            [("a", stalled(300.0, {})), ("b", stalled(1.0, {"client": 0.1}))],
+            "0.10 of 1.0 s in b: the client was stopped",
+        ),
+        ([("a", stalled(10.0, {"harness": 0.3})), ("b", stalled(10.0, {"asleep": 0.2}))], "stood still for 2.5 %"),
+        ([("a", stalled(9.0, {"clock": 0.3, "server": 0.5}))], "the server was stopped and the clocks parted"),
+        ([("a", stalled(9.0, {"clock": 3600.0}))], "at worst 9.00 of 9.0 s in a"),
+    ],
+)
+def test_tests_that_stood_still_are_noisy_with_the_reason(results: list[tuple[str, TestResult]], words: str) -> None:
+    status, reason = judge_here(results)
+    assert status == "noisy"
+    assert words in reason
+
+
+@pytest.mark.parametrize("seconds", [{}, {"server": 0.1}, {"storage": 5.0}])
+def test_short_stalls_of_long_tests_and_waits_for_storage_are_ok(seconds: dict[Cause, float]) -> None:
+    assert judge_here([("a", stalled(10.0, seconds))]) == ("ok", "")
+
+
+def test_the_limit_of_stalls_is_the_servers() -> None:
+    patient = SERVER.model_copy(update={"stall_limit": 1.0})
+    assert judge([("a", stalled(1.0, {"server": 1.0}))], patient) == ("ok", "")
+
+
+def test_all_reasons_are_given() -> None:
+    _, reason = judge_here([("a", stalled(1.0, {"server": 0.5})), ("b", result(0.5, 0.5))])
+    assert [words in reason for words in ("stood still", "steal", "foreign load")] == [True] * 3
 
 
 def test_a_server_may_tolerate_more() -> None:

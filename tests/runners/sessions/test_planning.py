@@ -1,4 +1,4 @@
-"""The order of blocks is fair, the ids follow from the plan, and an estimate is of what is left."""
+"""The order of blocks is fair, and the ids follow from the plan."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from history.errors import BadSettings
 from history.model import Fingerprint, Run, Session
-from runners.sessions import SessionPlan, estimate, repeat_plan
+from runners.sessions import SessionPlan, repeat_plan
 from runners.sessions.bundle import bundle_of, workload
-from runners.sessions.planning import repeat_of, settle_seconds, workload_seed
+from runners.sessions.planning import recipe_of, repeat_of, settle_seconds, workload_seed
 from runners.settings.dbms import RenderedOptions
 
 MakePlan = Callable[..., SessionPlan]
@@ -80,22 +80,6 @@ def test_repeats_count_on_within_their_budget(make_plan: MakePlan) -> None:
     assert repeat_of(run, planned=2, budget=0, taken=set()) is None
 
 
-def test_an_estimate_is_of_what_is_left(make_plan: MakePlan) -> None:
-    plan = make_plan(releases=("17.4", "17.5"), blocks=2)
-    whole = estimate(plan)
-    rest = estimate(plan, finished={block.id for block in plan.blocks[:3]})
-    assert (whole.blocks, rest.blocks) == (6, 3)
-    assert 0 < rest.seconds < whole.seconds
-    done = estimate(plan, finished={block.id for block in plan.blocks})
-    assert (done.blocks, done.seconds, done.disk_bytes) == (0, 0, 0)
-
-
-def test_only_the_lane_that_other_load_does_not_disturb_uses_more_cores(make_plan: MakePlan) -> None:
-    assert estimate(make_plan(), workers=2) == estimate(make_plan(), workers=1)
-    counted = make_plan(lane="instructions")
-    assert estimate(counted, workers=2).seconds < estimate(counted, workers=1).seconds
-
-
 def test_the_wait_after_writes_is_the_published_one_within_its_bound(make_plan: MakePlan) -> None:
     plan = make_plan()
     assert settle_seconds(plan) == 0
@@ -106,6 +90,28 @@ def test_the_wait_after_writes_is_the_published_one_within_its_bound(make_plan: 
 def test_a_session_is_of_one_dbms_and_has_tests(make_plan: MakePlan) -> None:
     with pytest.raises(BadSettings, match="no tests"):
         make_plan(tests=())
+
+
+def test_the_workload_of_a_count_does_not_depend_on_what_else_is_counted(make_plan: MakePlan) -> None:
+    few, more = ("point-query.range100",), ("point-query.range100", "insert.range100")
+    alone, beside = (workload(make_plan(lane="instructions", tests=tests)) for tests in (few, more))
+    assert alone == beside
+    timed, timed_beside = (workload(make_plan(tests=tests)) for tests in (few, more))
+    assert timed != timed_beside, "one server runs all timed tests, each on what the one before it left"
+
+
+def test_steps_that_only_warm_caches_are_not_counted(make_plan: MakePlan) -> None:
+    tests = ("point-query.warm.range100", "point-query.range100")
+    assert [test.name for test in make_plan(lane="instructions", tests=tests).tests] == ["point-query.range100"]
+    assert [test.name for test in make_plan(tests=tests).tests] == list(tests)
+
+
+def test_counts_before_the_writes_are_of_tables_just_loaded(make_plan: MakePlan) -> None:
+    tests = ("point-query.pre.range100", "update-index.range100", "point-query.range100")
+    counted, timed = make_plan(lane="instructions", tests=tests), make_plan(tests=tests)
+    updates = counted.profile.age_updates
+    assert [recipe_of(counted, test).age_updates for test in counted.tests] == [0, updates, updates]
+    assert {recipe_of(timed, test) for test in timed.tests} == {recipe_of(timed, timed.tests[0])}
 
 
 def test_a_run_is_planned_again_from_its_bundle_alone(make_plan: MakePlan) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from filelock import FileLock
 
 from history.model import Block, Fingerprint, Run, Session
+from runners.cores import Cores
 from runners.engines import EngineError
-from runners.errors import HostBusy, HostChanged, OutOfSpace
+from runners.errors import HostChanged, OutOfSpace
 from runners.releases import Catalogue
 from runners.sessions import Event, Outcome, SessionPlan, run_session
 from runners.sessions.events import BlockStarted, TestDone
@@ -49,8 +48,8 @@ def run(catalogue: Catalogue, state: Path, tmp_path: Path) -> Iterator[Callable[
     """`run(plan, sink, **more)`; afterwards no server of this test may be there."""
 
     def go(plan: SessionPlan, sink: BlockSink, **more: object) -> Outcome:
-        lock = tmp_path / "lock"
-        return run_session(plan, catalogue, sink, configs=CONFIGS, state=state, host_lock=lock, **more)  # type: ignore[arg-type] # checked where they are given
+        cores = Cores(tmp_path)
+        return run_session(plan, catalogue, sink, configs=CONFIGS, state=state, cores=cores, **more)  # type: ignore[arg-type] # checked where they are given
 
     yield go
     running = psutil.process_iter(["pid", "cmdline"])
@@ -163,25 +162,6 @@ def test_a_config_the_release_cannot_run_is_skipped_and_said(run: Callable[..., 
     assert not outcome.complete
 
 
-def test_two_sessions_never_measure_at_once(run: Callable[..., Outcome], make_plan: MakePlan, tmp_path: Path) -> None:
-    held, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with FileLock(tmp_path / "lock"):
-            held.set()
-            release.wait(60)
-
-    other = threading.Thread(target=hold)
-    other.start()
-    held.wait(60)
-    try:
-        with pytest.raises(HostBusy, match="another session measures on this host"):
-            run(make_plan(), BlockSink())
-    finally:
-        release.set()
-        other.join()
-
-
 def test_a_server_that_fails_gives_a_failed_block_and_the_session_goes_on(
     run: Callable[..., Outcome], make_plan: MakePlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,13 +173,27 @@ def test_a_server_that_fails_gives_a_failed_block_and_the_session_goes_on(
 
     monkeypatch.setattr(Postgres, "settle", fail)
     sink = BlockSink()
-    outcome = run(make_plan(tests=("scan.range100",)), sink)
+    outcome = run(make_plan(tests=("update-index.range100",)), sink)
     by_version = {row.release.version: block for _, row, block in sink.rows}
     assert by_version["17.5"].status == "failed"
     assert "the vacuum failed" in by_version["17.5"].reason
     assert by_version["17.5"].measurements == ()
     assert by_version["17.0"].measurements
     assert (outcome.failed, outcome.complete) == (1, False)
+
+
+def test_other_tests_use_the_data_that_is_there(run: Callable[..., Outcome], make_plan: MakePlan, state: Path) -> None:
+    """It is not made anew: another session may be copying it."""
+
+    def data() -> set[tuple[str, int]]:
+        return {(path.name, (path / "data").stat().st_ino) for path in (state / "prepared").glob("*/")}
+
+    for tests in (("scan.range100",), ("random-points.range10",)):
+        sink = BlockSink()
+        before = data()
+        assert run(make_plan(lane="instructions", tests=tests), sink).complete
+        assert all(block.plans[test] for block in sink.blocks for test in tests)
+    assert data() == before
 
 
 def test_a_full_disk_is_said_before_anything_is_loaded(tmp_path: Path) -> None:

@@ -169,8 +169,8 @@ def test_an_unknown_plan_lists_the_plans() -> None:
 
 def test_a_doubled_test_is_refused(tmp_path: Path) -> None:
     test = (
-        '[[test]]\nname = "t"\ngroup = "g"\nscript = "scan"\nsql = "s"\nphase = "post"\nkind = "scan"\n'
-        "counted = { warmup = 1, events = 1 }\n"
+        '[[test]]\nname = "t"\ngroup = "g"\nscript = "scan"\nsql = "s"\nphase = "post"\nkind = "read"\n'
+        "counted_events = 1\n"
     )
     with pytest.raises(BadSettings, match="named twice: t"):
         load_benchmark(write(tmp_path, "b.toml", 'name = "b"\ndriver = "sysbench"\n' + test * 2), CONFIGS)

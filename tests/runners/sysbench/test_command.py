@@ -33,8 +33,8 @@ def test_a_seed_is_never_zero_which_sysbench_takes_for_the_clock() -> None:
 
 def test_counting_uses_one_connection_whatever_the_server() -> None:
     (test,) = CATALOGUE.select(("insert.range100",))
-    command = count_command(MYSQL, test, SCALE, pid=7, warmup=10, events=20, vgdb="vgdb --x", seed=1)
-    assert {"--threads=1", "--events=30", "--time=0", "--count-pid=7", "--count-vgdb=vgdb --x"} < set(command)
+    command = count_command(MYSQL, test, SCALE, pid=7, events=20, vgdb="vgdb --x", seed=1)
+    assert {"--threads=1", "--events=21", "--time=0", "--count-pid=7", "--count-vgdb=vgdb --x"} < set(command)
 
 
 def test_the_socket_is_named_as_each_driver_wants_it() -> None:
