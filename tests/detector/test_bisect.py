@@ -210,6 +210,10 @@ def test_the_ends_come_first_beside_each_other() -> None:
     timed = begin(names(5), 40, COUNTED, repeat_ends=True)
     timed = record_block(record_block(timed, "c0", 100.0), "c0", 100.0)
     assert step(timed) == Measure(("c0", "c4"), FIRST_BLOCKS), "timed values need both ends in one session"
+    timed = record_block(record_block(timed, "c4", 110.0), "c4", 110.0)
+    assert step(timed) == Measure(("c0", "c2", "c4"), FIRST_BLOCKS), "and beside every candidate"
+    poor = BisectState.model_validate({**dict(timed), "budget": 9})
+    assert isinstance(step(poor), Interval), "which takes six blocks"
 
 
 def test_ends_get_more_blocks_while_it_is_unknown_whether_they_differ() -> None:
@@ -237,6 +241,44 @@ def test_an_unknown_candidate_gets_more_blocks_then_is_walked_around() -> None:
     assert isinstance(todo, Interval) and todo.between == ("c1",)
     assert todo.reason == "c1 could not be told from either side"
     assert sides(state) == {"c1": "unknown"}
+
+
+def test_a_step_the_other_way_is_not_the_change() -> None:
+    state = begin(names(5), PLENTY, COUNTED)
+    for name, level in zip(names(5), (1000.0, 1018.0, 1021.0, 900.0, 1040.0), strict=True):
+        for _ in range(MOST_BLOCKS):
+            state = record_block(state, name, level)
+    answer = step(state)
+    assert sides(state) == {"c1": "good", "c2": "bad", "c3": "good"}
+    assert isinstance(answer, Interval)
+    assert (answer.after, answer.between, answer.first) == ("c0", ("c1",), "c2"), "not c1 to c3, which falls"
+
+
+def test_neighbours_of_which_it_is_unknown_whether_they_differ_get_more_blocks() -> None:
+    state, asked = begin(names(4), PLENTY, Judge(floor_pct=1.0, noise=0.01)), []
+    while isinstance(todo := step(state), Measure):
+        asked.append((todo.candidates, todo.blocks))
+        for name in todo.candidates:
+            for sign in (1, -1) * (todo.blocks // 2):
+                state = record_block(state, name, (1000.0 if name < "c2" else 1022.0) * (1 + 0.003 * sign))
+    assert asked[2:] == [(("c1",), 2), (("c2",), 2), (("c1", "c2"), 2)]
+    assert isinstance(todo, Found) and (todo.after, todo.first) == ("c1", "c2")
+
+
+@pytest.mark.parametrize("how", ["gone", "noisy"])
+def test_an_unknown_candidate_that_gives_no_more_blocks_is_walked_around(how: str) -> None:
+    state = begin(names(3), PLENTY, Judge(floor_pct=1.0, noise=0.002))
+    for name, level in (("c0", 1000.0), ("c1", 1006.0), ("c2", 1012.0)):
+        for _ in range(MOST_BLOCKS if name != "c1" else FIRST_BLOCKS):
+            state = record_block(state, name, level)
+    assert step(state) == Measure(("c1",), 2)
+    if how == "gone":
+        state = record_unusable(state, "c1", "the source cannot be reached")
+    else:
+        for _ in range(MOST_BLOCKS):
+            state = record_block(state, "c1", None, "steal")
+    answer = step(state)
+    assert isinstance(answer, Interval) and answer.between == ("c1",)
 
 
 def test_the_budget_ends_it_honestly() -> None:
