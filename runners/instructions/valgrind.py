@@ -10,6 +10,7 @@ from pathlib import Path
 from runners.engines.server_process import open_no_follow
 from runners.errors import CountingFailed
 from runners.instructions.callgrind import CallgrindProfile, parse_profile
+from runners.instructions.counted_cpu import pins
 
 #: Milliseconds before vgdb interrupts a server that waits for its client, as it does whenever we talk to it.
 INVOKE_MS = 1
@@ -40,8 +41,11 @@ class Callgrind:
 
     @property
     def wrapper(self) -> list[str]:
-        """The command line that goes before the server's."""
+        """The command line that goes before the server's. What it says of the CPU is here and not in the environment of
+        the harness, so that it reaches the server through whatever changes account and closes a sandbox."""
+        variables = [f"{name}={value}" for name, value in pins().items()]
         return [
+            *(["env", *variables] if variables else []),
             "valgrind",
             "--tool=callgrind",
             "--trace-children=yes",

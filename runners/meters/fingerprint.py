@@ -15,6 +15,7 @@ from typing import Any
 
 from history.model import Fingerprint
 from runners.doctor import Facts, probe
+from runners.instructions.counted_cpu import counted_cpu, host_flags
 
 GIB = 1024**3
 #: Raised when a test of the same name reports something else than before. The history leaves out what an older method
@@ -22,12 +23,14 @@ GIB = 1024**3
 METHOD = 2
 
 
-def host_fingerprint(state: Path, workload: Mapping[str, Any]) -> Fingerprint:
+def host_fingerprint(state: Path, workload: Mapping[str, Any], *, counted: bool = False) -> Fingerprint:
     """The fingerprint of this host while it runs `workload`, any JSON: scale, durations, scripts.
 
-    `state` is where the data will be; the storage below it is part of the fingerprint.
+    `state` is where the data will be; the storage below it is part of the fingerprint. Where instructions are
+    `counted`, so is the CPU that the server sees, which a timed server sees as it is.
     """
-    return fingerprint_of(probe(state, window_s=0.0), _host_facts(state), workload)
+    host = _host_facts(state) | ({"counted_cpu": counted_cpu(host_flags())} if counted else {})
+    return fingerprint_of(probe(state, window_s=0.0), host, workload)
 
 
 def fingerprint_of(facts: Facts, host: Mapping[str, str | None], workload: Mapping[str, Any]) -> Fingerprint:

@@ -198,7 +198,7 @@ def _session(plan: SessionPlan, state: Path) -> Session:
         host=host_name(),
         server=plan.server.name,
         plan=plan.plan,
-        fingerprint=host_fingerprint(state, workload(plan)),
+        fingerprint=host_fingerprint(state, workload(plan), counted=plan.lane == "instructions"),
         seed=plan.seed,
         started=datetime.now(UTC),
         control=plan.control.version,
