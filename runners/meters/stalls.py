@@ -1,6 +1,6 @@
 """Stalls: time of a test in which its server or its client did not run, and the harness's looks that tell it. Pure.
 
-The harness looks at the processes of a test twenty times a second. From the looks of one second in which the server was
+The harness looks at the processes of a test ten times a second. From the looks of one second in which the server was
 stopped for 0.6 s:
 
     Stalls(window_s=1.0, seconds={"server": 0.61})
@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 #: Seconds between two looks.
-PERIOD_S = 0.05
-#: Seconds without progress that are a stall; what is shorter, a slow commit may be.
-LEAST_STALL_S = 0.1
+PERIOD_S = 0.1
 #: Seconds that the harness itself may be late, waiting for a CPU not counted.
 LEAST_GAP_S = 0.25
 #: Seconds by which two clocks may part between two looks; discipline of the clock moves them by less than 0.1 %.
@@ -140,8 +138,8 @@ class StallFinder:
         return is_quiet(after.cpu_s - before.cpu_s, after.at_s - before.at_s, mean_cores)
 
     def _with_standstill(self) -> dict[Cause, float]:
-        """Seconds by cause, the present standstill among them unless it is short, unexplained or a wait for a CPU."""
-        if self._quiet_s < LEAST_STALL_S or not self._waits:
+        """Seconds by cause, the present standstill among them unless it is of one interval or a wait for a CPU."""
+        if not self._waits:
             return self._seconds
         wait = max(self._waits, key=lambda each: (self._waits[each], each != "asleep"))
         return self._seconds if wait == "cpu" else added(self._seconds, wait, self._quiet_s)

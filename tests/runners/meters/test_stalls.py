@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.meters.stalls import Cause, Look, StallFinder, Stalls, Stopped, Wait, is_quiet
+from runners.meters.stalls import PERIOD_S, Cause, Look, StallFinder, Stalls, Stopped, Wait, is_quiet
 
-PERIOD_S = 0.05
+INTERVAL_S = 0.05
 CORES = 1.5
 WHO: tuple[Stopped, ...] = ("server", "client")
 
 
 def looks_of(
-    cpu: list[float], *, waits: dict[int, Wait] | None = None, interval_s: float = PERIOD_S, excused: float = 0.0
+    cpu: list[float], *, waits: dict[int, Wait] | None = None, interval_s: float = INTERVAL_S, excused: float = 0.0
 ) -> list[Look]:
     """A look at the beginning, and one after each interval, in which server and client used so much CPU (in cores)."""
     looks = [Look(at_s=100.0, clocks_s=(1e9, 0.0), excused_s=0.0, cpu_s=0.0)]
@@ -100,7 +100,7 @@ def test_waits_of_different_kinds_count_as_what_they_mostly_were_and_in_doubt_as
 
 def test_the_harness_is_away_when_it_is_late_without_waiting_for_a_cpu() -> None:
     for excused, seconds in ((0.0, {"harness": 0.6}), (0.5, {}), (0.1, {"harness": 0.5})):
-        before, after = looks_of([CORES], interval_s=0.65, excused=excused)
+        before, after = looks_of([CORES], interval_s=0.7, excused=excused)
         assert stalls_of([before, after]).seconds == pytest.approx(seconds)
 
 
