@@ -41,7 +41,7 @@ def run_block(
         scale = Scale(tables=1, rows=2_000, threads=1)
         plan = replace(
             plan,
-            profile=Profile(name="tiny", warmup_s=1, read_s=1, write_s=1, scan_s=1, warm_s=1, scale=scale),
+            profile=Profile(name="tiny", warmup_s=1, read_s=1, write_s=1, warm_s=1, scale=scale),
             server=plan.server.model_copy(update={"steal_limit": 1.0, "foreign_limit": 1.0}),
         )
         blocks: list[Block] = []
