@@ -22,8 +22,8 @@ def forecast(
     setup: MeasurementSetup, plan: Plan, server: str, work: list[Work], budget_minutes: float | None
 ) -> list[dict[str, Any]]:
     """A row for each session that would be made, those that were begun before first; minutes and MB are estimates."""
-    from pointdrop.jobs.measurement import estimates, remaining_estimate
     from pointdrop.jobs.night_schedule import within_budget, without_pending
+    from pointdrop.jobs.session_estimates import estimates, remaining_estimate
     from pointdrop.jobs.session_records import sessions_under_way, unfinished_sessions
     from runners.cores import usable_cores
 

@@ -8,9 +8,10 @@ import math
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from pointdrop.jobs.measurement import MeasurementSetup, estimates, named_work, planned_work, runnable_releases
+from pointdrop.jobs.measurement import MeasurementSetup, named_work, planned_work, runnable_releases
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.release_selection import Work
+from pointdrop.jobs.session_estimates import estimates
 from pointdrop.jobs.suspects import Suspect, confirmation_work
 from runners.sessions import Estimate
 from runners.settings import Plan, narrowed

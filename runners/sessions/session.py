@@ -13,44 +13,34 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event as Flag
-from threading import Lock
-from typing import Protocol
 
 from history.errors import BadSettings
-from history.metrics import MetricRegistry, load_metrics
+from history.metrics import load_metrics
 from history.model import Block, Run, Session
 from runners.cores import Cores
-from runners.engines import Engine, EngineError, Installed, engine_for, stop_leftovers
-from runners.errors import HostChanged, OutOfSpace, WorkloadFailed
+from runners.engines import EngineError, stop_leftovers
+from runners.errors import HostChanged, OutOfSpace
 from runners.host import host_name
 from runners.meters.fingerprint import host_fingerprint
 from runners.releases import ReleaseError
-from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.bundle import bundle_of, workload
 from runners.sessions.estimates import estimate, needed_s, newest
 from runners.sessions.events import (
-    BlockDone,
     BlockStarted,
-    DataPrepared,
     Event,
     RunSkipped,
     SessionDone,
     SessionStarted,
-    TestDone,
 )
-from runners.sessions.lanes import TestResult
-from runners.sessions.model import DataRecipe, Outcome, PlannedBlock, PlannedRun, SessionPlan
-from runners.sessions.phases import LOAD, WAIT, PhaseClock
-from runners.sessions.planning import data_bytes, recipe_of, repeat_of
-from runners.sessions.prepared_data import Prepared, prepare, prepared_versions, prune
-from runners.settings import Test
+from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.planning import repeat_of
+from runners.sessions.prepared_data import prepared_versions, prune
+from runners.sessions.worker import Fetches, SessionContext, measure
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
 
 #: Connections beside the workload's: ours, for settling and explaining.
@@ -58,61 +48,6 @@ SPARE_CONNECTIONS = 20
 
 Sink = Callable[[Session, Run, Block], None]
 """Takes one finished block; when it returns, the block is safe."""
-
-
-class Fetches(Protocol):
-    """What a session needs of the catalogue of releases."""
-
-    def fetch(self, dbms: str, version: str) -> Installed: ...
-
-
-@dataclass
-class _SessionContext:
-    """What the workers share."""
-
-    plan: SessionPlan
-    catalogue: Fetches
-    options: dict[str, RenderedOptions]
-    """By run id."""
-    outcome: Outcome
-    metrics: MetricRegistry
-    state: Path
-    on_event: Callable[[Event], None]
-    sandbox: bool = False
-    stop: Flag = field(default_factory=Flag)
-    lock: Lock = field(default_factory=Lock)
-    cores: list[int] = field(default_factory=list)
-    """Held by this session, and not in use."""
-    begun: set[str] = field(default_factory=set)
-    """Runs whose data this session prepared, or found."""
-    known: list[Block] = field(default_factory=list)
-    """Blocks that say how long another one takes."""
-    engines: dict[int, Engine] = field(default_factory=dict)
-    """By core, which names a directory that no other session uses either."""
-    harness_s: float = 0.0
-
-    def tell(self, event: Event) -> None:
-        with self.lock:
-            self.on_event(event)
-
-    @contextmanager
-    def engine(self, run: PlannedRun) -> Iterator[Engine]:
-        """An engine in a directory no other worker uses, stopped whatever happens."""
-        installed = self.catalogue.fetch(run.release.dbms, run.release.version)
-        with self.lock:
-            core = self.cores[0]
-            directory = self.state / "servers" / f"slot-{core}"
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            engine = engine_for(installed, self.options[run.id], directory, state=self.state, sandbox=self.sandbox)
-            self.engines[core] = engine
-            self.cores.remove(core)
-        try:
-            with engine:
-                yield engine
-        finally:
-            with self.lock:
-                del self.engines[core]
-                self.cores.insert(0, core)
 
 
 def run_session(
@@ -150,7 +85,7 @@ def run_session(
             options[run.id] = render(settings, run.config, run.release.version, _sizing(plan), overlays)
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
-    context = _SessionContext(plan, catalogue, options, outcome, load_metrics(configs), state, on_event, sandbox)
+    context = SessionContext(plan, catalogue, options, outcome, load_metrics(configs), state, on_event, sandbox)
     queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
     host = cores or Cores()
     with host.whole_host() if plan.lane == "time" else host.free(len(queue)) as held:
@@ -213,7 +148,7 @@ def _change(stored: Session, current: Session) -> str:
 
 
 def _work(
-    context: _SessionContext,
+    context: SessionContext,
     queue: deque[PlannedBlock],
     sink: Sink,
     session: Session,
@@ -238,7 +173,7 @@ def _work(
                         continue
                     context.tell(BlockStarted(block))
                     context.begun.add(block.run.id)
-                    under_way[pool.submit(_measure, context, block)] = block
+                    under_way[pool.submit(measure, context, block)] = block
                 if not under_way:
                     break
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
@@ -263,7 +198,7 @@ def _work(
             raise
 
 
-def _finished(context: _SessionContext, future: Future[Block], block: PlannedBlock) -> Block | None:
+def _finished(context: SessionContext, future: Future[Block], block: PlannedBlock) -> Block | None:
     """The block's row; None when its release cannot run at all, or the disk is full."""
     try:
         return future.result()
@@ -285,7 +220,7 @@ def _count(outcome: Outcome, row: Block) -> None:
         outcome.warnings.append(f"{row.id}: {row.reason}")
 
 
-def _run_row(context: _SessionContext, session: Session, run: PlannedRun) -> Run:
+def _run_row(context: SessionContext, session: Session, run: PlannedRun) -> Run:
     options = context.options[run.id]
     return Run(
         id=run.id,
@@ -298,43 +233,3 @@ def _run_row(context: _SessionContext, session: Session, run: PlannedRun) -> Run
         options=options.text,
         bundle=bundle_of(context.plan, run, options),
     )
-
-
-def _prepared(context: _SessionContext, engine: Engine) -> dict[DataRecipe, Prepared]:
-    """All data that the tests of a block begin with."""
-    plan, tests = context.plan, dict[DataRecipe, list[Test]]()
-    for test in plan.tests:
-        tests.setdefault(recipe_of(plan, test), []).append(test)
-    folder, needed = context.state / "prepared", 2 * data_bytes(plan)
-    return {recipe: prepare(engine, recipe, of_it, folder, needed=needed) for recipe, of_it in tests.items()}
-
-
-def _measure(context: _SessionContext, block: PlannedBlock) -> Block:
-    """One block, in a worker's thread, which lives as long as its servers."""
-    plan, clock = context.plan, PhaseClock()
-    at = datetime.now(UTC)
-
-    def on_test(test: Test, result: TestResult) -> None:
-        with context.lock:
-            context.outcome.measured_s += result.seconds
-            context.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
-        context.tell(TestDone(block, test.name))
-
-    with context.engine(block.run) as engine:
-        try:
-            prepared = _prepared(context, engine)
-        except (EngineError, WorkloadFailed) as error:
-            if context.stop.is_set():
-                raise Interrupted from error
-            row = as_block(block, at, "failed", f"preparing the data: {error}", {})
-        else:
-            for data in prepared.values():
-                clock.add(WAIT if data.reused else LOAD, data.seconds)
-            seconds, reused = sum(data.seconds for data in prepared.values()), all(d.reused for d in prepared.values())
-            context.tell(DataPrepared(block.run.release.name, seconds, reused))
-            row = measure_block(
-                plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
-            )
-    row = row.model_copy(update={"phases": clock.phases()})
-    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
-    return row

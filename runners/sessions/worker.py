@@ -1,0 +1,122 @@
+"""One block in a worker's thread: its server's directory, its data, and how long each part took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event as Flag
+from threading import Lock
+from typing import Protocol
+
+from history.metrics import MetricRegistry
+from history.model import Block
+from runners.engines import Engine, EngineError, Installed, engine_for
+from runners.errors import WorkloadFailed
+from runners.sessions.block import Interrupted, as_block, measure_block
+from runners.sessions.events import BlockDone, DataPrepared, Event, TestDone
+from runners.sessions.lanes import TestResult
+from runners.sessions.model import DataRecipe, Outcome, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.phases import LOAD, WAIT, PhaseClock
+from runners.sessions.planning import data_bytes, recipe_of
+from runners.sessions.prepared_data import Prepared, prepare
+from runners.settings import Test
+from runners.settings.dbms import RenderedOptions
+
+
+class Fetches(Protocol):
+    """What a session needs of the catalogue of releases."""
+
+    def fetch(self, dbms: str, version: str) -> Installed: ...
+
+
+@dataclass
+class SessionContext:
+    """What the workers share."""
+
+    plan: SessionPlan
+    catalogue: Fetches
+    options: dict[str, RenderedOptions]
+    """By run id."""
+    outcome: Outcome
+    metrics: MetricRegistry
+    state: Path
+    on_event: Callable[[Event], None]
+    sandbox: bool = False
+    stop: Flag = field(default_factory=Flag)
+    lock: Lock = field(default_factory=Lock)
+    cores: list[int] = field(default_factory=list)
+    """Held by this session, and not in use."""
+    begun: set[str] = field(default_factory=set)
+    """Runs whose data this session prepared, or found."""
+    known: list[Block] = field(default_factory=list)
+    """Blocks that say how long another one takes."""
+    engines: dict[int, Engine] = field(default_factory=dict)
+    """By core, which names a directory that no other session uses either."""
+    harness_s: float = 0.0
+
+    def tell(self, event: Event) -> None:
+        with self.lock:
+            self.on_event(event)
+
+    @contextmanager
+    def engine(self, run: PlannedRun) -> Iterator[Engine]:
+        """An engine in a directory no other worker uses, stopped whatever happens."""
+        installed = self.catalogue.fetch(run.release.dbms, run.release.version)
+        with self.lock:
+            core = self.cores[0]
+            directory = self.state / "servers" / f"slot-{core}"
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            engine = engine_for(installed, self.options[run.id], directory, state=self.state, sandbox=self.sandbox)
+            self.engines[core] = engine
+            self.cores.remove(core)
+        try:
+            with engine:
+                yield engine
+        finally:
+            with self.lock:
+                del self.engines[core]
+                self.cores.insert(0, core)
+
+
+def _prepared(context: SessionContext, engine: Engine) -> dict[DataRecipe, Prepared]:
+    """All data that the tests of a block begin with."""
+    plan, tests = context.plan, dict[DataRecipe, list[Test]]()
+    for test in plan.tests:
+        tests.setdefault(recipe_of(plan, test), []).append(test)
+    folder, needed = context.state / "prepared", 2 * data_bytes(plan)
+    return {recipe: prepare(engine, recipe, of_it, folder, needed=needed) for recipe, of_it in tests.items()}
+
+
+def measure(context: SessionContext, block: PlannedBlock) -> Block:
+    """One block, in a worker's thread, which lives as long as its servers."""
+    plan, clock = context.plan, PhaseClock()
+    at = datetime.now(UTC)
+
+    def on_test(test: Test, result: TestResult) -> None:
+        with context.lock:
+            context.outcome.measured_s += result.seconds
+            context.harness_s += result.noise.harness * result.seconds if result.noise else 0.0
+        context.tell(TestDone(block, test.name))
+
+    with context.engine(block.run) as engine:
+        try:
+            prepared = _prepared(context, engine)
+        except (EngineError, WorkloadFailed) as error:
+            if context.stop.is_set():
+                raise Interrupted from error
+            row = as_block(block, at, "failed", f"preparing the data: {error}", {})
+        else:
+            for data in prepared.values():
+                clock.add(WAIT if data.reused else LOAD, data.seconds)
+            seconds, reused = sum(data.seconds for data in prepared.values()), all(d.reused for d in prepared.values())
+            context.tell(DataPrepared(block.run.release.name, seconds, reused))
+            row = measure_block(
+                plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
+            )
+    row = row.model_copy(update={"phases": clock.phases()})
+    context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
+    return row
