@@ -98,7 +98,9 @@ def print_forecast(rows: list[dict[str, Any]], format: str) -> None:
         where = f", line {row['line']}" if row["line"] else ""
         what = f"{row['benchmark']}, {row['lane']} lane, profile {row['profile']}, config {row['config']}"
         typer.echo(f"{row['dbms']}{where}, {what}")
-        typer.echo(f"    {len(row['releases'])} releases: {' '.join(row['releases'])} (control {row['control']})")
+        releases = row["releases"]
+        many = "1 release" if len(releases) == 1 else f"{len(releases)} releases"
+        typer.echo(f"    {many}: {' '.join(releases)} (control {row['control']})")
         size = f"{row['disk_mb'] / 1000:.1f} GB"
         missing = "begun before: its missing " if row["resumed"] else ""
         typer.echo(f"    {missing}{row['blocks']} blocks, {_minutes([row])} ({_source(row)}), up to {size} on disk")

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from history.model import Block, Release
+from runners.cores import Cores
 from runners.engines import engine_for
 from runners.instructions import valgrind
 from runners.instructions.callgrind import CallgrindProfile
@@ -193,7 +194,7 @@ def count(libraries: dict[str, Path], configs: Path, catalogue: Catalogue) -> It
                     lambda _session, _run, block: blocks.append(block),
                     configs=configs,
                     state=state,
-                    host_lock=state / "lock",
+                    cores=Cores(state),
                 )
             values = {row.test: row.value for row in blocks[0].measurements if row.metric == "insn/o"}
             measured = [test.name for test in plan.tests if test.reported]

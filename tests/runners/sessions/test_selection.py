@@ -21,6 +21,7 @@ RELEASES = (("mysql", "5.6.24"), ("mysql", "9.7.4"), ("mariadb", "11.4.5"), ("po
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("dbms", "version"), RELEASES)
 def test_a_test_counts_the_same_alone_and_beside_others(
     catalogue: Catalogue, state: Path, tmp_path: Path, make_plan: Callable[..., SessionPlan], dbms: str, version: str

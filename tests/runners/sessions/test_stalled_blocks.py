@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from history.model import Block
+from runners.cores import Cores
 from runners.engines import Engine
 from runners.meters.proc import Meter
 from runners.meters.progress import ProgressWatch
@@ -45,8 +46,8 @@ def run_block(
             server=plan.server.model_copy(update={"steal_limit": 1.0, "foreign_limit": 1.0}),
         )
         blocks: list[Block] = []
-        lock = tmp_path / "lock"
-        run_session(plan, catalogue, lambda _, __, b: blocks.append(b), configs=CONFIGS, state=state, host_lock=lock)
+        cores = Cores(tmp_path)
+        run_session(plan, catalogue, lambda _, __, b: blocks.append(b), configs=CONFIGS, state=state, cores=cores)
         [block] = blocks
         return block
 

@@ -13,7 +13,8 @@ import pytest
 from runners.engines import Engine
 from runners.releases import Catalogue
 from runners.settings import Scale, load_benchmark
-from runners.sysbench.commands import command, count_command, explain_command, prepare_command, seeded
+from runners.settings.benchmarks import OptionValue
+from runners.sysbench.commands import command, explain_command, prepare_command, seeded
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import parse_plans
 from tests.runners.statement_log import SERVERS, Sent, logging_server, sent
@@ -46,26 +47,19 @@ def engine(
 
 def ours(engine: Engine, name: str, events: int = EVENTS) -> list[Sent]:
     (test,) = CATALOGUE.select((name,))
-    argv = count_command(engine.connection, test, SCALE, pid=0, warmup=0, events=events, vgdb="", seed=3)
+    options = {"tables": SCALE.tables, "table_size": SCALE.rows, **test.options}
+    argv = command(engine.connection, test.script, options | fixed(events), "run")
     return sent(engine, lambda: run_sysbench(engine.account.command(argv), deadline_s=60))
 
 
+def fixed(events: int) -> dict[str, OptionValue]:
+    """So many events on one connection, always the same."""
+    return {"threads": 1, "time": 0, "events": events, **seeded(3)}
+
+
 def stock(engine: Engine, script: str, **options: int | str) -> list[Sent]:
-    argv = command(
-        engine.connection,
-        script,
-        {
-            "tables": SCALE.tables,
-            "table_size": SCALE.rows,
-            "threads": 1,
-            "time": 0,
-            "events": EVENTS,
-            **seeded(3),
-            **options,
-        },
-        "run",
-        STOCK,
-    )
+    tables = {"tables": SCALE.tables, "table_size": SCALE.rows}
+    argv = command(engine.connection, script, tables | fixed(EVENTS) | options, "run", STOCK)
     return sent(engine, lambda: run_sysbench(engine.account.command(argv), deadline_s=60))
 
 
