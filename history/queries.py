@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
 from history import schema
-from history.model import MAJORS, Block, Fingerprint, LineKey, Measurement, Release, Run, Session
+from history.model import MAJORS, METHOD, Block, Fingerprint, LineKey, Measurement, Release, Run, Session
 from history.records import unpack
 from history.versions import sort_versions, version_key
 
@@ -57,20 +57,18 @@ def chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
     return (FILTERS[name] == value for name, value in filters.items() if value is not None)
 
 
-def outdated_epochs(connection: Connection) -> list[int]:
-    """Epochs that measured by an older method than the newest in the history: a test of the same name reported
-    something else then, so that no control release joins its values with those of now. Imported figures have none."""
+def epochs_of_other_methods(connection: Connection) -> list[int]:
+    """Epochs that measured by another method than `METHOD`: a test of the same name reported something else then, so
+    that no control release joins its values with those of now. Imported figures have no method."""
     query = select(schema.epoch.c.pk, schema.fingerprint.c.facts).join(
         schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk
     )
     facts = {pk: json.loads(text) for pk, text in connection.execute(query)}
-    methods = {pk: int(known.get("method", 1)) for pk, known in facts.items() if "workload" in known}
-    newest = max(methods.values(), default=1)
-    return [pk for pk, method in methods.items() if method < newest]
+    return [pk for pk, known in facts.items() if "workload" in known and known.get("method") != METHOD]
 
 
 def counts(connection: Connection) -> ColumnElement[bool]:
-    """The condition under which a block counts: it is ok, measured by the newest method, and neither it nor its run or
+    """The condition under which a block counts: it is ok, measured by the method of now, and neither it nor its run or
     session is superseded."""
     gone = schema.supersession.c
 
@@ -82,7 +80,7 @@ def counts(connection: Connection) -> ColumnElement[bool]:
         not_(superseded("block", _block.id)),
         not_(superseded("run", _run.id)),
         not_(superseded("session", _session.id)),
-        _session.epoch_pk.not_in(outdated_epochs(connection)),
+        _session.epoch_pk.not_in(epochs_of_other_methods(connection)),
     )
 
 

@@ -45,6 +45,7 @@ from history.model.measured import (
 from history.model.series import BlockValue, BlockValues, LineKey, Point, Series, SeriesKey
 from history.model.values import (
     MAJORS,
+    METHOD,
     RUN_SCHEMA,
     TOP_CALLS,
     TOP_FUNCTIONS,

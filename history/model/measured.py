@@ -47,7 +47,8 @@ class Fingerprint(Row):
 
     `facts` are short strings by name (`cpu_model`, `cores`, `smt`, `governor`, `turbo`, `thp`, `kernel`, `os`,
     `memory_gib`, `storage`, `libc`, `client_library`, `sysbench`, `virtualization`, ...), plus `workload`: the
-    digest of scale, durations and scripts, so that a changed workload is never taken for a changed product.
+    digest of scale, durations and scripts, so that a changed workload is never taken for a changed product, and
+    `method`: see `METHOD`.
     """
 
     facts: dict[str, str]

@@ -13,14 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from history.model import Fingerprint
+from history.model import METHOD, Fingerprint
 from runners.doctor import Facts, probe
 from runners.instructions.counted_cpu import counted_cpu, host_flags
 
 GIB = 1024**3
-#: Raised when a test of the same name reports something else than before. The history leaves out what an older method
-#: measured. 2: each counted test has a server and data of its own.
-METHOD = 2
 
 
 def host_fingerprint(state: Path, workload: Mapping[str, Any], *, counted: bool = False) -> Fingerprint:

@@ -81,6 +81,7 @@ class _BlockRun:
         (data,) = self.prepared.values()
         with self.clock.phase("restore"):
             engine.restore(data.path)
+        self._check_stop()
         with self.clock.phase("start"):
             engine.start()
             engine.wait_ready()
@@ -112,6 +113,7 @@ class _BlockRun:
             with self.clock.test(test.name):
                 data = self.prepared[recipe_of(plan, test)]
                 engine.restore(data.path)
+                self._check_stop()
                 callgrind = Callgrind(engine.directory, threads=engine.connection.driver == "mysql")
                 engine.start(wrapper=callgrind.wrapper)
                 engine.wait_ready()
@@ -121,9 +123,14 @@ class _BlockRun:
                 engine.kill()  # what it leaves is not used again
         return ()
 
-    def _measure(self, lane: LaneRunner, test: Test) -> None:
+    def _check_stop(self) -> None:
+        """Interrupted when the session is being stopped: a server that is started now would not be killed with the
+        others."""
         if self.stop.is_set():
             raise Interrupted
+
+    def _measure(self, lane: LaneRunner, test: Test) -> None:
+        self._check_stop()
         result = lane.measure(self.engine, test, workload_seed(self.plan, test, self.number))
         if test.reported:
             self.results[test.name] = result

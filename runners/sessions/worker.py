@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,10 +13,12 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Protocol
 
+from filelock import FileLock, Timeout
+
 from history.metrics import MetricRegistry
 from history.model import Block
 from runners.engines import Engine, EngineError, Installed, engine_for
-from runners.errors import WorkloadFailed
+from runners.errors import HostBusy, WorkloadFailed
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.events import BlockDone, DataPrepared, Event, TestDone
 from runners.sessions.lanes import TestResult
@@ -71,12 +74,21 @@ class SessionContext:
             directory = self.state / "servers" / f"slot-{core}"
             directory.parent.mkdir(parents=True, exist_ok=True)
             engine = engine_for(installed, self.options[run.id], directory, state=self.state, sandbox=self.sandbox)
+            slot = FileLock(directory.with_suffix(".lock"), timeout=0)
+            try:
+                slot.acquire()
+            except Timeout:
+                raise HostBusy(
+                    f"another session has its server in {directory} and locks its cores elsewhere than in "
+                    f"{tempfile.gettempdir()}; set the same TMPDIR for both, or give each a POINTDROP_STATE of its own"
+                ) from None
             self.engines[core] = engine
             self.cores.remove(core)
         try:
             with engine:
                 yield engine
         finally:
+            slot.release()
             with self.lock:
                 del self.engines[core]
                 self.cores.insert(0, core)

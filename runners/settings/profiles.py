@@ -71,6 +71,8 @@ class Profile(Setting):
             raise ValueError(
                 "a profile of the instructions lane needs a scale, since counting is about 50 times slower"
             )
+        if self.lane == "instructions" and self.scale and (self.scale.tables, self.scale.threads) != (1, 1):
+            raise ValueError("instructions are counted on one table and one connection; set tables = 1, threads = 1")
         return self
 
 
