@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, not_, or_, select
 
 from history import schema
 from history.model import MAJORS, METHOD, Block, Fingerprint, LineKey, Measurement, Release, Run, Session
@@ -59,7 +59,7 @@ def chosen(filters: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
 
 def epochs_of_other_methods(connection: Connection) -> list[int]:
     """Epochs that measured by another method than `METHOD`: a test of the same name reported something else then, so
-    that no control release joins its values with those of now. Imported figures have no method."""
+    that no control release joins its values with those of now."""
     query = select(schema.epoch.c.pk, schema.fingerprint.c.facts).join(
         schema.fingerprint, schema.fingerprint.c.pk == schema.epoch.c.fingerprint_pk
     )
@@ -80,7 +80,8 @@ def counts(connection: Connection) -> ColumnElement[bool]:
         not_(superseded("block", _block.id)),
         not_(superseded("run", _run.id)),
         not_(superseded("session", _session.id)),
-        _session.epoch_pk.not_in(epochs_of_other_methods(connection)),
+        # Figures of others have no control, and methods of their own.
+        or_(_session.control == "", _session.epoch_pk.not_in(epochs_of_other_methods(connection))),
     )
 
 

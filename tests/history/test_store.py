@@ -300,18 +300,19 @@ def test_a_superseded_session_or_run_takes_its_blocks_along(store: Store) -> Non
 
 
 def test_what_another_method_measured_does_not_count(store: Store) -> None:
-    def measured(name: str, version: str, value: float, facts: dict[str, str]) -> None:
-        session = SESSION.model_copy(update={"id": name, "fingerprint": Fingerprint(facts=facts)})
+    def measured(name: str, version: str, value: float, facts: dict[str, str], control: str = "17.1") -> None:
+        fields = {"id": name, "fingerprint": Fingerprint(facts=facts), "control": control}
+        session = SESSION.model_copy(update=fields)
         row = run(version).model_copy(update={"id": f"{name}/{version}", "session_id": name})
         store.append_session(session)
         store.append_run(row)
         store.append_block(block(row, value))
 
-    measured("imported", "17.1", 1.0, {})
+    measured("published", "17.1", 1.0, {"workload": "sysbench"}, control="")
     measured("before", "17.2", 2.0, {"workload": "aa"})
     measured("now", "17.3", 3.0, {"workload": "bb", "method": METHOD})
     for name in ("99", "two", ""):
         measured(f"method {name}", f"17.{10 + len(name)}", 4.0, {"workload": "bb", "method": name})
-    assert store.measured("postgres") == {"17.1": 1, "17.3": 1}, "imported figures have no method, and count"
+    assert store.measured("postgres") == {"17.1": 1, "17.3": 1}, "figures of others have methods of their own"
     assert [point.version for point in next(iter(store.series())).points] == ["17.1", "17.3"]
     assert len(store.blocks("before/17.2")) == 1, "nothing is lost"
