@@ -152,7 +152,8 @@ def test_ranges_and_hot_points_have_the_published_ids(engine: Engine) -> None:
 
 def test_a_thread_scans_a_table_of_its_own(engine: Engine) -> None:
     (test,) = CATALOGUE.select(("scan.range100",))
-    options = {"tables": 8, "table_size": SCALE.rows, "threads": 3, "time": 0, "events": 30, **seeded(3)}
+    # So many that each thread has its turn, however busy the machine.
+    options = {"tables": 8, "table_size": SCALE.rows, "threads": 3, "time": 0, "events": 1_000, **seeded(3)}
     argv = command(engine.connection, test.script, options, "run")
     statements = sent(engine, lambda: run_sysbench(engine.account.command(argv), deadline_s=60))
     by_connection: dict[str, set[str]] = {}
