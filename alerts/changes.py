@@ -81,6 +81,9 @@ class World(NamedTuple):
     """Of issues that are open or closed against the history: what our newest comment about that said (its event)."""
     unmeasurable: frozenset[str] = frozenset()
     """Keys of subjects that nothing configured here can measure again."""
+    unmeasured: frozenset[str] = frozenset()
+    """Keys of open issues that no finding has and whose boundary no series shows: one of its two releases has no blocks
+    that count, as after a change of the method of measuring."""
 
 
 def issue_state_in(world: World, key: str) -> IssueState:

@@ -181,7 +181,7 @@ def _slept_enough(world: World, subject: Subject, issue_state: IssueState) -> bo
 
 
 def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
-    """Open issues whose boundary the newest detection does not name."""
+    """Open issues whose boundary the newest detection could name and does not."""
     detected = {subject.key for subject in world.subjects}
     measured = {(dbms, line) for _, dbms, line in world.lines}
     today = world.now.date()
@@ -193,8 +193,9 @@ def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
             continue
         if not issue.open and not began(world, issue_state, "recovered", "withdrawn"):
             changes.append(closed_by_person(issue_state, issue))
-        # A line this history does not measure is another history's business.
-        elif place in measured and "withdrawn:missed" not in issue_state.kept_open:
+        # A line this history does not measure is another history's business, and where a side of the boundary has no
+        # blocks that count nothing was looked at.
+        elif place in measured and key not in world.unmeasured and "withdrawn:missed" not in issue_state.kept_open:
             days = sorted({*issue_state.missed_on, today})
             if len(days) >= settings.filing.withdraw_after_days:
                 reason = f"with the results of {days[0]} to {days[-1]} the detector no longer finds it."

@@ -18,6 +18,7 @@ from alerts.render import render
 from alerts.settings import AlertSettings
 from alerts.subject import Subject, subjects
 from alerts.trackers import Draft, Issue, Tracker
+from history.keys import boundary
 from history.model import MAJORS, Finding
 from history.store import Store
 from history.versions import sort_versions, version_key
@@ -80,6 +81,13 @@ def observe(
         half_done=half_done,
         unmeasurable=frozenset(
             subject.key for subject in answered if not measurable_here(subject.finding, settings.measurable)
+        ),
+        unmeasured=frozenset(
+            key
+            for key in issues.keys() - {subject.key for subject in answered}
+            if not key.startswith((DIGEST, ENVIRONMENT))
+            and issue_states[key].state in OPEN
+            and not _boundary_measured(store, issue_states[key])
         ),
     )
     return Observation(world, duplicates, refused, tuple(f"{key}: {error}" for key, error in gone.items()))
@@ -152,6 +160,18 @@ def _same_range(finding: Finding, free: dict[str, IssueState]) -> str:
         if same and overlap:
             return key
     return ""
+
+
+def _boundary_measured(store: Store, issue_state: IssueState) -> bool:
+    """Whether a series of the servers and the metric that an issue tells of has both releases of its boundary."""
+    (dbms, line, *rest), told = issue_state.key.split("/"), issue_state.told
+    sides = [told[side] for side in ("previous", "release") if side in told] or rest[:-1]
+    wanted = {boundary(dbms, line, str(release)) for release in sides}
+    return any(
+        wanted <= {boundary(dbms, line, point.version) for point in series.points}
+        for server in told.get("servers", [None])
+        for series in store.series(dbms=dbms, line=line, server=server, metric=told.get("metric"))
+    )
 
 
 def _fetch_missing(

@@ -17,7 +17,7 @@ from statistics import fmean
 import numpy as np
 
 from detector.arrays import MAD
-from detector.releases.epochs import epoch_factors
+from detector.releases.epochs import comparable_at, epoch_factors
 from detector.releases.metric_kinds import COSTS, kind_of
 from history.metrics import MetricRegistry
 from history.model import BlockValue, Cause, Finding, Move, Series
@@ -33,6 +33,8 @@ ALIKE_SPREAD = 0.25
 #: Throughput moves without CPU cost: so large a share of the tests moved in one and not in the other.
 IDLE_TESTS = 4
 IDLE_SHARE = 0.7
+#: Why two sides cannot be compared.
+NOT_JOINED = "The host was set up differently on the two sides and no control release joins them."
 
 
 def blocks_at(series: Series, version: str) -> list[BlockValue]:
@@ -111,8 +113,7 @@ def origin(
         return "machine", [*evidence, f"That explains {explained} of {asked} moves."]
     if epochs > len(moves) / 2:
         if joined < epochs:
-            sentence = "The host was set up differently on the two sides and no control release joins them."
-            return "epoch", [*evidence, sentence]
+            return "epoch", [*evidence, NOT_JOINED]
         evidence.append("The host was set up differently on the two sides; the control release joins them.")
     sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests, metrics)
     return ("machine", [*evidence, sentence]) if sentence else ("product", evidence)
@@ -199,7 +200,8 @@ def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
     by_id = {member.key.id: member for member in series}
     explained = []
     for move in finding.moves:
-        shift = control_shift(by_id[move.key.id], finding.previous, finding.release)
+        series_of_move = comparable_at(by_id[move.key.id], finding.previous, finding.release)
+        shift = control_shift(series_of_move, finding.previous, finding.release)
         if shift is not None and min(move.before, move.after) > 0:
             explained.append(_explains(shift, move))
     return explained.count(False) > len(explained) / 2

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median, median_high
 
-from detector.attribution import control_stood_still, every_line_moved, origin
+from detector.attribution import NOT_JOINED, control_stood_still, every_line_moved, origin
 from detector.confirmation import confirm, upheld
 from detector.drift import drifts, first_ga, move_of_drift
 from detector.evidence import of_boundary, of_drift
+from detector.releases.epochs import breaks, comparable_at, judged_apart
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.scan import scan_panel
 from detector.releases.series_steps import PanelSteps, read_steps
@@ -75,7 +76,47 @@ def join(
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
     """The boundaries of one family: all series of one (dbms, line, config, benchmark)."""
-    return [boundary for together in aligned(series) for boundary in _boundaries(together, settings)]
+    return [boundary for together in aligned(series) for boundary in _of_aligned(together, settings)]
+
+
+def _of_aligned(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
+    """The boundaries of series of one axis; epochs that nothing joins are judged apart.
+
+    Where two of them show the same boundary the newer one is told, and of the older one what only it shows.
+    """
+    first, *others = judged_apart(series)
+    parts = {(part.release, part.kind): part for part in _boundaries(first, settings)}
+    for older in others:
+        for part in _boundaries(older, settings):
+            known = parts.setdefault((part.release, part.kind), part)
+            if known is not part and known.previous == part.previous:
+                shown = {move.key for move in known.moves}
+                more = tuple(move for move in part.moves if move.key not in shown)
+                tests = dict(Counter(known.tests) | Counter(part.tests))
+                parts[part.release, part.kind] = replace(known, moves=(*known.moves, *more), tests=tests)
+    return [*parts.values(), *(_breaks(series, settings) if others else ())]
+
+
+def _breaks(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
+    """What reads differently where one epoch ends and another begins that nothing joins to it."""
+    breaks_of = {member.key.id: breaks(member) for member in series}
+    if not any(breaks_of.values()):
+        return []
+    family = family_of(series, settings.metrics)
+    versions = family.panel.releases
+    scan = scan_panel(family.panel)
+    panel_steps = read_steps(scan, settings.probability)
+    parts = []
+    for release, moves in moves_of(family, scan, panel_steps, settings.probability).items():
+        across = [
+            move
+            for move in moves
+            if any(versions.index(left) < release <= versions.index(right) for left, right in breaks_of[move.key.id])
+        ]
+        if across:
+            sentences = (*of_boundary(family, panel_steps, release, across), *family.joined)
+            parts.append(_part(family, "environment", release - 1, release, across, sentences))
+    return parts
 
 
 def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
@@ -136,7 +177,11 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
     cause: Cause = "product"
     tier: Tier = "provisional"
     if kind != "drift":
-        cause, of_origin = origin(moves, by_id, previous_of, release, tests, settings.metrics)
+        joined = {name: comparable_at(by_id[name], left, release) for name, left in previous_of.items()}
+        if kind == "environment":
+            cause, of_origin = "epoch", [NOT_JOINED]
+        else:
+            cause, of_origin = origin(moves, joined, previous_of, release, tests, settings.metrics)
         tier, confirmation = confirm(moves, by_id, previous_of, release, settings.metrics)
         evidence += [*of_origin, confirmation]
         if cause in ("machine", "epoch"):

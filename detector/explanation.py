@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.errors import UnknownEvidence
+from detector.releases.epochs import epoch_factors, judged_apart
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.noise import priors
@@ -66,7 +67,9 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     asked = next((s for s in members if s.key == key), None)
     if asked is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
-    family = family_of(next(part for part in aligned(members) if asked in part), settings.metrics)
+    together = next(part for part in aligned(members) if asked in part)
+    newest, *older = [part for part in judged_apart(together) if any(member.key == key for member in part)]
+    family = family_of(newest, settings.metrics)
     scan = scan_panel(family.panel)
     panel_steps = read_steps(scan, settings.probability)
     place = next(place for place, s in family.series.items() if s.key == key)
@@ -91,9 +94,20 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
         prior_noise_pct=log_percent(math.sqrt(float(priors(panel).variance[m, t]))),
         mde_newest_pct=detectable(measured - 1, 1),
         mde_middle_pct=detectable(measured // 2, (measured + 1) // 2),
-        cases=tuple(_cases(family, scan, panel_steps, place)),
-        notes=_notes(family, scan, place),
+        cases=(
+            *(case for part in older[::-1] for case in _older_cases(part, key, settings)),
+            *_cases(family, scan, panel_steps, place),
+        ),
+        notes=tuple(dict.fromkeys(filter(None, (epoch_factors(asked)[1], *_notes(family, scan, place))))),
     )
+
+
+def _older_cases(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings) -> Iterator[BoundaryCase]:
+    """The cases of epochs that no control joins to that of the newest release."""
+    family = family_of(series, settings.metrics)
+    scan = scan_panel(family.panel)
+    place = next(place for place, member in family.series.items() if member.key == key)
+    yield from _cases(family, scan, read_steps(scan, settings.probability), place)
 
 
 def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:

@@ -42,6 +42,9 @@ _SYMBOLS = re.compile(
 )
 #: The name of a function that returns a pointer to a function stands inside: `void (*f<int>())(char)`.
 _DECLARATOR = re.compile(r"\((?:[\w:]+::)?[*&]+ ?")
+#: An operator between two operands, each of which the demangler puts in parentheses: `enable_if<(1)<(2), int>`. `>` and
+#: `>>` are not here: they may as well close the type of a function, as in `f<void (int)>(int)`.
+_COMPARISON = re.compile(r"(?<=\))(?:<=>|<<|<=|<|>=)(?=\()")
 _ANONYMOUS = "(anonymous namespace)"
 _OPENING, _CLOSING = "(<[{", ")>]}"
 _LIBRARY = re.compile(r"^(.+?)(?:-\d+\.[\d.]*\d)?\.so(?:\..*)?$")
@@ -167,9 +170,15 @@ def _closing(text: str, at: int) -> int:
         char = text[at]
         if char == "o" and not _in_word(text[at - 1]) and _OPERATOR.match(text, at):
             at = _operator(text, at + len("operator"))[1]
+            if text.startswith("<", at):  # the template parameters of `operator()`, no comparison
+                open_brackets.append(">")
+                at += 1
             continue
         if text.startswith("->", at):
             at += 2
+            continue
+        if open_brackets and (comparison := _COMPARISON.match(text, at)):
+            at = comparison.end()
             continue
         if char in _OPENING:
             open_brackets.append(_CLOSING[_OPENING.index(char)])

@@ -1,7 +1,8 @@
 """Epochs of a series joined through the control release.
 
 Values of two hosts, or of one before and after it was set up anew, have no scale in common. What both measured of one
-and the same control release gives it; values of epochs that no control joins are never compared as if it did.
+and the same control release gives it. Epochs that no control joins are judged apart (`judged_apart`); what reads
+differently where one ends and another begins (`breaks`) is the hosts' and never a finding about the product.
 
 >>> joined({"new": {"17.0": 0.25}, "old": {"17.0": 0.0, "18.0": 0.5}, "alone": {"9.6": 0.75}}, "new")
 {'new': 0.0, 'old': -0.25}
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
@@ -40,6 +42,53 @@ def epoch_factors(series: Series) -> tuple[dict[str, float], str]:
     else:
         sentence = f"{where} joined through the control release"
     return {epoch: math.exp(shift) for epoch, shift in shifts.items()}, sentence
+
+
+def comparable(series: Series) -> list[Series]:
+    """The series in parts, each of epochs that a control joins, the part of the newest release first."""
+    parts, rest = [], series
+    while (epochs := epoch_factors(rest)[0].keys()) and (others := _of_epochs(rest, epochs, others=True)).points:
+        parts.append(_of_epochs(rest, epochs))
+        rest = others
+    return [*parts, rest]
+
+
+def judged_apart(series: Iterable[Series]) -> list[list[Series]]:
+    """The parts of all series in groups, each to be judged by itself: first what is joined to the newest release of its
+    series, then by server and epoch what is not."""
+    groups: dict[tuple[str, ...], list[Series]] = defaultdict(list)
+    for member in series:
+        newest, *older = comparable(member)
+        groups[()].append(newest)
+        for part in older:
+            groups[member.key.server, part.points[-1].values[0].epoch].append(part)
+    return [groups[place] for place in sorted(groups)]
+
+
+def comparable_at(series: Series, previous: str, release: str) -> Series:
+    """The newest part of the series that measured both releases; where none did, the whole."""
+    parts = (part for part in comparable(series) if {previous, release} <= {point.version for point in part.points})
+    return next(parts, series)
+
+
+def breaks(series: Series) -> list[tuple[str, str]]:
+    """Releases next to each other between which nothing can be compared: no part was measured before and after."""
+    parts = comparable(series)
+    spans = [(part.points[0].position, part.points[-1].position) for part in parts if part.points]
+    return [
+        (left.version, right.version)
+        for left, right in pairwise(series.points)
+        if len(parts) > 1 and not any(first <= left.position and right.position <= last for first, last in spans)
+    ]
+
+
+def _of_epochs(series: Series, epochs: Container[str], *, others: bool = False) -> Series:
+    """The series as it were with the blocks of these epochs alone, or of all others."""
+    points = (
+        point.model_copy(update={"values": tuple(v for v in point.values if (v.epoch in epochs) != others)})
+        for point in series.points
+    )
+    return series.model_copy(update={"points": tuple(point for point in points if point.values)})
 
 
 def joined(levels: Mapping[str, Levels], reference: str) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 Throughput is called `qps` for one test, `ips` or `indexed rows/s` for another; a test's throughput goes into one and
 the same row of the panel, so that sister tests can bear each other out. Values of two epochs of a host are joined
-through the control release that both measured.
+through the control release that both measured; what nothing joins is to be split first (`epochs.judged_apart`).
 """
 
 from __future__ import annotations
@@ -107,6 +107,7 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
         if sentence and sentence not in notes:
             notes.append(sentence)
         for point in member.points:
+            # What has no factor is here only to say what reads differently at a break.
             values = sorted(block.value / factor.get(block.epoch, 1.0) for block in point.values)
             raw[m, s, t, place[point.position], : len(values)] = values
     groups = {member.key.test: member.group for member in series}

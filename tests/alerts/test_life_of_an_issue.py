@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -10,10 +10,10 @@ from alerts import AlertSettings, SyncReport, preview, sync
 from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
 from alerts.trackers import Issue
-from history.model import Finding, FindingEvent
+from history.model import Finding, FindingEvent, Fingerprint, Release, Session
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
-from tests.builders import NIGHT, NOW, TESTS, detect, finding
+from tests.builders import BASE, NIGHT, NOW, TESTS, Writer, detect, finding, measurement
 from tests.fake_github import FakeGitHub
 
 KEY = "postgres/17/17.5/regression"
@@ -189,6 +189,37 @@ def test_a_boundary_that_is_no_longer_found_is_withdrawn_on_the_second_day(night
     assert not nights.issue().open and nights.state() is State.WITHDRAWN
     nights.night(finding(changes=CHANGES))
     assert nights.issue().open and nights.state() is State.RETURNED
+
+
+def test_a_boundary_that_is_not_measured_by_the_new_method_is_not_withdrawn(
+    place: Place, settings: AlertSettings
+) -> None:
+    """What the older method measured no longer counts: that nothing is found there says nothing."""
+    with Store.open("sqlite://") as store:
+        writer, nights = Writer(store, start=NOW), Nights(store, place, settings)
+        counted = [measurement(test, "insn/o", BASE[test]) for test in TESTS]
+
+        def measure(method: int, *versions: str) -> None:
+            name = f"method-{method}-{versions[0]}"
+            facts = {"cpu_model": "Ryzen 7 7840HS", "workload": "1", "method": str(method)}
+            session = Session(
+                id=name, host="bee-1", server="local", fingerprint=Fingerprint(facts=facts),
+                started=NOW + timedelta(days=method),
+            )  # fmt: skip
+            store.append_session(session)
+            for version in versions:
+                release = Release(dbms="postgres", version=version, line="17")
+                writer.run(session, release, "default", "sysbench", lambda _: counted, lane="instructions")
+
+        measure(1, "17.3", "17.4", "17.5", "17.6")
+        nights.night(finding(changes=CHANGES))
+        assert nights.state() is State.FILED
+        measure(2, "17.5", "17.6")
+        for _ in range(settings.filing.withdraw_after_days + 1):
+            assert nights.night().counts == {}
+        assert nights.issue().open and nights.comments() == []
+        measure(2, "17.4")
+        assert nights.night().counts == {"record": 1} and nights.night().counts == {"withdraw": 1}
 
 
 def test_one_missed_day_is_forgotten_when_it_is_seen_again(nights: Nights) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from detector import DetectorSettings, detect
 from detector.attribution import control_shift
+from detector.explanation import explain
 from detector.releases.epochs import epoch_factors
 from history.model import Block, Finding, Fingerprint, Measurement, Release, Run, Series, Session
 from history.store import Store
@@ -45,8 +46,8 @@ class History:
                 factor *= 1.0 + self.code.get(since, {}).get(test, 0.0)
         return TESTS[test] * HOSTS[host].get(test, 1.0) * factor
 
-    def session(self, host: str, versions: Sequence[str], control: str = "") -> None:
-        """One session that counts `versions` and, where there is one, the control."""
+    def session(self, host: str, versions: Sequence[str], control: str = "", lost: str = "") -> None:
+        """One session that counts `versions` and, where there is one, the control; a test that it `lost` there."""
         self.sessions += 1
         session = Session(
             id=f"s{self.sessions}", host=host, server="local", fingerprint=Fingerprint(facts=FACTS[host]),
@@ -65,6 +66,7 @@ class History:
                     better="lower",
                 )
                 for test in TESTS
+                if (version, test) != (control, lost)
             )  # fmt: skip
             at = session.started + timedelta(minutes=5)
             self.store.append_block(
@@ -142,3 +144,42 @@ def test_an_epoch_may_be_joined_through_another_and_one_that_is_not_leaves_the_r
     assert sorted(factors.values()) == pytest.approx([1.0, 1.11 / 0.97])
     assert sentence == "local: 3 epochs, 1 of which no control release joins to that of the newest release"
     assert set(changes(history.findings())) == {("environment", "epoch", "17.3")}
+
+
+def test_what_nothing_joins_neither_hides_a_step_of_the_rest_nor_joins_it() -> None:
+    """The control of the new host has no insert, whose counts are 11 % apart on the two hosts; the rest is joined."""
+    history = History({"17.5": {"point-query": 0.05, "scan": 0.04}})
+    history.session("amd", LINE[:5], control="17.0")
+    history.session("intel", LINE[5:], control="17.0", lost="insert")
+    assert changes(history.findings()) == {
+        ("regression", "product", "17.5"): {"point-query": 5.0, "scan": 4.0},
+        ("environment", "epoch", "17.5"): {"insert": 11.0},
+    }
+
+
+def test_a_step_of_one_host_is_found_whatever_host_comes_after_it() -> None:
+    """Each host is judged by itself: the one that was replaced, whose releases nothing joins, keeps its findings."""
+    history = History({"17.2": {"point-query": 0.05}, "17.7": {"scan": 0.04}})
+    history.session("amd", LINE[:5])
+    history.session("intel", LINE[5:])
+    found = changes(history.findings())
+    assert found.pop(("environment", "epoch", "17.5"))["insert"] == 11.0
+    assert found == {
+        ("regression", "product", "17.2"): {"point-query": 5.0},
+        ("regression", "product", "17.7"): {"scan": 4.0},
+    }
+    series = history.series()
+    told = {member.key.test: explain(series, member.key) for member in series}
+    assert [case.release for case in told["point-query"].cases if case.listed] == ["17.2"]
+    assert [case.release for case in told["scan"].cases if case.listed] == ["17.7"]
+    assert "1 of which no control release joins" in told["insert"].notes[0]
+    assert not [case for case in told["insert"].cases if case.listed]
+
+
+def test_a_boundary_that_two_hosts_show_is_told_once() -> None:
+    history = History({"17.5": {"point-query": 0.05}})
+    history.session("amd", LINE)
+    history.session("intel", LINE[1:])
+    (finding,) = history.findings()
+    assert changes([finding]) == {("regression", "product", "17.5"): {"point-query": 5.0}}
+    assert finding.tier == "confirmed" and [group.tests for group in finding.groups] == [4]

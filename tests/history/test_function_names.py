@@ -65,6 +65,14 @@ SYMBOLS = {
     "_ZN5OuterISt6vectorIS0_IiSaIiEESaIS2_EEE5Inner3getILi3EEEDav": "Outer::Inner::get",
     "_ZZ5outervEN5Local3runEi": "outer::Local::run",
     "_ZThn16_N4Item7val_intEv": "non-virtual thunk to Item::val_int",
+    "_Z1gIiENSt9enable_ifIXltLi1ELi2EEiE4typeEv": "g",
+    "_Z1gIiENSt9enable_ifIXleLi1ELi2EEiE4typeEv": "g",
+    "_Z1gIiENSt9enable_ifIXgeLi1ELi2EEiE4typeEv": "g",
+    "_Z1gIiENSt9enable_ifIXgtLi1ELi2EEiE4typeEv": "g",
+    "_Z1gIiENSt9enable_ifIXlsLi1ELi2EEiE4typeEv": "g",
+    "_ZN1AIXltLi1ELi2EEE1fIPFivEEEvT_": "A::f",
+    "_ZN3FooclIN12_GLOBAL__N_11XEEEvT_": "Foo::operator()",
+    "_Z1gIXadL_ZN1XclIN12_GLOBAL__N_11YEEEvT_EEEvv": "g",
 }  # fmt: skip
 
 
