@@ -17,7 +17,14 @@ from history.maintenance import recover_spool
 from history.model import Block, Phase, Release, Run, Session
 from history.spool import Spool
 from history.store import Store
-from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text, without_pending
+from pointdrop.jobs.night_schedule import (
+    SECONDS_A_MINUTE,
+    fits,
+    in_night_order,
+    is_whole,
+    postponed_text,
+    without_pending,
+)
 from pointdrop.jobs.release_selection import Work, pick, select_named
 from pointdrop.jobs.session_estimates import estimates, session_of, timed_blocks
 from pointdrop.jobs.session_records import (
@@ -136,6 +143,7 @@ def measure_all(
     work: Sequence[Work],
     *,
     budget_minutes: float | None = None,
+    spent_s: float = 0.0,
     measured: Measured | None = None,
 ) -> Measured:
     """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
@@ -144,8 +152,9 @@ def measure_all(
     a second time could no longer be told from the one that was kept.
 
     What a session of another process measures now is left to it. A release that cannot be fetched or verified, and work
-    of which not even a block fits, is left out and named in `incomplete`; the rest is measured. It is added to
-    `measured`, what the same job measured before.
+    of which not even a block fits, is left out and named in `incomplete`; the rest is measured. While the whole budget
+    is left, one block begins whatever is expected of it. It is added to `measured`, what the same job measured before,
+    which took `spent_s` seconds of the budget.
     """
     later: list[Work] = []
     measured = measured or Measured()
@@ -156,18 +165,20 @@ def measure_all(
             measured.incomplete.append(
                 f"{report.file}, line {rejection.line}: {rejection.reason}; it stays for `pointdrop history recover`"
             )
-    started = time.monotonic()
+    started = time.monotonic() - spent_s
+    budget_s = None if budget_minutes is None else budget_minutes * SECONDS_A_MINUTE
 
     def left() -> float | None:
-        if budget_minutes is None:
-            return None
-        return budget_minutes * SECONDS_A_MINUTE - (time.monotonic() - started)
+        return None if budget_s is None else budget_s - (time.monotonic() - started)
+
+    def run(begun: SessionRecord) -> None:
+        _run(setup, begun, measured, left(), begin_one=is_whole(left(), budget_s))
 
     for begun in unfinished_sessions(setup.state):
         with claim(setup.state, begun.id) as ours:
             if ours and record_path(setup.state, begun.id).exists():  # nobody was quicker
                 setup.say(f"resuming the session {begun.id}")
-                _run(setup, begun, measured, left())
+                run(begun)
     under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
     for session in under_way:
         setup.say(f"another process measures the session {session.id}: what is in it is left to it")
@@ -176,23 +187,23 @@ def measure_all(
         if not candidates:
             continue
         (wanted,) = estimates(setup, plan, server, [item], len(usable_cores()))
-        if fits(wanted, left()):
+        if fits(wanted, left(), budget_s):
             fetched = _fetch(setup, (*candidates, item.control), measured)
             ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
             if not ready or item.control.version not in fetched:
                 continue
-        if not fits(wanted, left()):  # fetching may have taken what was left
+        if not fits(wanted, left(), budget_s):  # fetching may have taken what was left
             later.append(item)
             continue
         item = replace(item, candidates=ready, control=fetched[item.control.version])
         begun = new_record(plan, server, item, datetime.now(UTC))
         with claim(setup.state, begun.id) as ours:
             if ours:
-                _run(setup, begun, measured, left())
+                run(begun)
             else:
                 measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
     if later and budget_minutes is not None:
-        measured.incomplete.append(postponed_text(later, budget_minutes))
+        measured.incomplete.append(postponed_text(later, budget_minutes - spent_s / SECONDS_A_MINUTE))
     return measured
 
 
@@ -242,7 +253,14 @@ def _check(setup: MeasurementSetup, phase: Phase, begun: SessionRecord, measured
     return checked.quarantine
 
 
-def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budget_s: float | None) -> None:
+def _run(
+    setup: MeasurementSetup,
+    begun: SessionRecord,
+    measured: Measured,
+    budget_s: float | None,
+    *,
+    begin_one: bool = False,
+) -> None:
     plan = session_of(setup, begun)
     watched = plan.lane == "time" and plan.server.canary
     if watched and (sick := _check(setup, "before", begun, measured)):
@@ -273,6 +291,7 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
             known=timed_blocks(setup.store, plan, host_name()),
             on_event=setup.on_event,
             budget_s=budget_s,
+            begin_one=begin_one,
         )
     except HostBusy:
         if not finished:  # it never began, so there is nothing to go on with

@@ -95,8 +95,7 @@ def _measured_again(
         return False
     boundaries = ", ".join(f"{suspect.previous}..{suspect.release}" for suspect in available)
     setup.say(f"measuring again, beside their predecessors: {boundaries}")
-    budget = plan.budget_minutes
-    left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
     work = confirmation_work(available, plan, releases)
-    measure_all(setup, plan, server, work, budget_minutes=left, measured=measured)
+    spent_s = time.monotonic() - began
+    measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes, spent_s=spent_s, measured=measured)
     return True

@@ -174,7 +174,7 @@ def test_nobody_goes_on_with_a_session_that_another_process_measures(
     bench = replace(bench, say=said.append)
     write_record(tmp_path, begun)
     work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
-    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left: ran.append(record.id))
+    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left, **options: ran.append(record.id))
     other = claiming(tmp_path, begun.id)
     plan = load_plan("nightly", configs)
     with bench.store:

@@ -123,11 +123,16 @@ def test_noisy_blocks_are_repeated_at_the_upper_end() -> None:
 
 
 def test_a_block_begins_that_will_end_by_what_is_known() -> None:
-    """Of a prior the middle will do: the upper end is so high that nothing would ever begin."""
+    """Of a prior the middle will do: the upper end is so high that nothing would ever begin. What was seen once is
+    enough: with a margin on top, what took most of a night would never begin again."""
     plan = small_plan()
-    learned = estimate(plan, (), 1, blocks_of([20.0], load=10.0))
-    assert learned.block_s == pytest.approx((20 + 10) * (1 + MARGIN))
-    assert needed_s(plan, blocks_of([20.0], load=10.0), load=False) == pytest.approx(20 * (1 + MARGIN))
+    once = blocks_of([20.0], load=10.0)
+    assert estimate(plan, (), 1, once).block_s == needed_s(plan, once, load=True) == pytest.approx(20 + 10)
+    assert needed_s(plan, once, load=False) == pytest.approx(20)
+    often = blocks_of([20.0] * 39 + [900.0])
+    assert 20 < needed_s(plan, often, load=False) == block_range(plan, often).high < 22, "one that hung is no rule"
+    here = {block.run.release.version for block in plan.blocks}
+    assert estimate(plan, (), 1, once, here).block_s == pytest.approx(20), "data that is here is not loaded"
     prior = block_range(plan, [])
     assert prior.low < needed_s(plan, [], load=False) < prior.high
 
