@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ from pointdrop.jobs.session_records import (
     SessionRecord,
     claim,
     new_record,
+    one_begins,
     record_path,
     sessions_under_way,
     unfinished_sessions,
@@ -179,29 +181,46 @@ def measure_all(
             if ours and record_path(setup.state, begun.id).exists():  # nobody was quicker
                 setup.say(f"resuming the session {begun.id}")
                 run(begun)
-    under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
-    for session in under_way:
-        setup.say(f"another process measures the session {session.id}: what is in it is left to it")
-    for item in without_pending(work, under_way):
-        candidates = _still_wanted(setup, item, server)
-        if not candidates:
+    told: set[str] = set()
+
+    def remaining(item: Work) -> Work | None:
+        """What of it the history lacks, and no other process measures now."""
+        under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
+        for session in under_way:
+            if session.id not in told:
+                setup.say(f"another process measures the session {session.id}: what is in it is left to it")
+                told.add(session.id)
+        for rest in without_pending([item], under_way):
+            if candidates := _still_wanted(setup, rest, server):
+                return replace(rest, candidates=tuple(candidates))
+        return None
+
+    for planned in work:
+        item = remaining(planned)
+        if item is None:
             continue
         (wanted,) = estimates(setup, plan, server, [item], len(usable_cores()))
-        if fits(wanted, left(), budget_s):
-            fetched = _fetch(setup, (*candidates, item.control), measured)
-            ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
-            if not ready or item.control.version not in fetched:
-                continue
+        if not fits(wanted, left(), budget_s):
+            later.append(item)
+            continue
+        fetched = _fetch(setup, item.releases, measured)
+        ready = tuple(fetched[r.version] for r in item.candidates if r.version in fetched)
+        if not ready or item.control.version not in fetched:
+            continue
         if not fits(wanted, left(), budget_s):  # fetching may have taken what was left
             later.append(item)
             continue
-        item = replace(item, candidates=ready, control=fetched[item.control.version])
-        begun = new_record(plan, server, item, datetime.now(UTC))
-        with claim(setup.state, begun.id) as ours:
-            if ours:
-                run(begun)
-            else:
-                measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
+        with ExitStack() as claimed:
+            with one_begins(setup.state):  # another process may have begun it, or ended it, while this one fetched
+                item = remaining(replace(item, candidates=ready, control=fetched[item.control.version]))
+                if item is None:
+                    continue
+                begun = new_record(plan, server, item, datetime.now(UTC))
+                if not claimed.enter_context(claim(setup.state, begun.id)):
+                    measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
+                    continue
+                write_record(setup.state, begun)
+            run(begun)
     if later and budget_minutes is not None:
         measured.incomplete.append(postponed_text(later, budget_minutes - spent_s / SECONDS_A_MINUTE))
     return measured
@@ -261,13 +280,19 @@ def _run(
     *,
     begin_one: bool = False,
 ) -> None:
-    plan = session_of(setup, begun)
+    """Measure what is left of a session whose record is written and claimed."""
+    plan, record = session_of(setup, begun), record_path(setup.state, begun.id)
+    finished = setup.store.block_ids(begun.id)
+
+    def not_begun() -> None:
+        if not finished:  # there is nothing to go on with
+            record.unlink(missing_ok=True)
+
     watched = plan.lane == "time" and plan.server.canary
     if watched and (sick := _check(setup, "before", begun, measured)):
         measured.incomplete.append(f"{begun.id}: {sick}")
+        not_begun()
         return
-    record = write_record(setup.state, begun)
-    finished = setup.store.block_ids(begun.id)
     stored = next((s for s in setup.store.sessions() if s.id == begun.id), None)
 
     def sink(session: Session, run: Run, block: Block) -> None:
@@ -294,11 +319,10 @@ def _run(
             begin_one=begin_one,
         )
     except HostBusy:
-        if not finished:  # it never began, so there is nothing to go on with
-            record.unlink()
+        not_begun()
         raise
     measured.add(outcome)
     if not outcome.stopped:
-        record.unlink()
+        record.unlink(missing_ok=True)
     if watched and (sick := _check(setup, "after", begun, measured)):
         measured.incomplete.append(f"{begun.id} was measured, but {sick}")

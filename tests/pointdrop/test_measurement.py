@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from filelock import FileLock, Timeout
 
 from history.errors import StoreUnavailable
 from history.model import CanaryReading, Release
@@ -19,7 +20,13 @@ from history.store import Store
 from pointdrop.jobs import measurement
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.release_selection import Work
-from pointdrop.jobs.session_records import claim, new_record, sessions_under_way, unfinished_sessions, write_record
+from pointdrop.jobs.session_records import (
+    claim,
+    new_record,
+    sessions_under_way,
+    unfinished_sessions,
+    write_record,
+)
 from runners.canary import Canary, Quarantine, Times
 from runners.errors import HostBusy
 from runners.sessions import Outcome
@@ -190,6 +197,70 @@ def test_nobody_goes_on_with_a_session_that_another_process_measures(
     assert ran == [begun.id]
 
 
+def test_what_another_process_begins_while_this_one_fetches_is_left_to_it(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found it missing when they began; a session of two releases is narrowed to the one that is nobody's."""
+    ran, others = list[Any](), list[subprocess.Popen[str]]()
+    bench, begun = prepared(tmp_path, configs, "quick")
+    plan = load_plan("nightly", configs)
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    more = Release(dbms="postgres", version="17.3", line="17")
+
+    def fetch(setup: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
+        if not others:
+            write_record(tmp_path, begun)
+            others.append(claiming(tmp_path, begun.id))
+        return {release.version: release for release in wanted}
+
+    def run(setup: MeasurementSetup, record: Any, measured: Measured, left: None, **options: Any) -> None:
+        assert record in sessions_under_way(tmp_path), "others see it, and that it is claimed, before it is measured"
+        ran.append(record)
+
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "_run", run)
+    try:
+        with bench.store:
+            measure_all(bench, plan, "small", [work])
+            assert ran == []
+            measure_all(bench, plan, "small", [replace(work, candidates=(*work.candidates, more))])
+        assert [[release.version for release in record.candidates] for record in ran] == [["17.3"]]
+    finally:
+        for other in others:
+            other.kill()
+            other.communicate()
+
+
+def test_only_one_process_at_a_time_begins_a_session(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the look at what is under way until the record is there."""
+    bench, begun = prepared(tmp_path, configs, "quick")
+    held = list[str]()
+
+    def fetch(setup: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
+        look("fetch")
+        return {release.version: release for release in wanted}
+
+    def look(during: str) -> None:
+        try:
+            FileLock(tmp_path / "sessions" / "begin.lock").acquire(timeout=0)
+        except Timeout:
+            held.append(during)
+
+    def write(state: Path, record: Any) -> Path:
+        look("write")
+        return write_record(state, record)
+
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "write_record", write)
+    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left, **options: look("run"))
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    with bench.store:
+        measure_all(bench, load_plan("nightly", configs), "small", [work])
+    assert held == ["write"], "nobody waits for a download or a session"
+
+
 def test_a_session_that_ended_leaves_no_lock(tmp_path: Path, configs: Path) -> None:
     bench, begun = prepared(tmp_path, configs, "quick")
     bench.store.close()
@@ -212,6 +283,7 @@ def test_a_session_that_got_no_core_was_not_begun(
     monkeypatch.setattr(measurement, "run_session", refuse)
     monkeypatch.setattr(Store, "block_ids", lambda store, session: finished)
     bench, begun = prepared(tmp_path, configs, "instructions")
+    write_record(tmp_path, begun)
     with bench.store, pytest.raises(HostBusy):
         measurement._run(bench, begun, Measured(), None)
     assert [record.id for record in unfinished_sessions(tmp_path)] == [begun.id] * bool(finished)
