@@ -40,7 +40,7 @@ from pointdrop.jobs.session_records import (
 )
 from runners.canary import Canary, Quarantine
 from runners.cores import Cores, usable_cores
-from runners.errors import HostBusy
+from runners.errors import HostBusy, HostChanged
 from runners.host import host_name
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Event, Outcome, run_session
@@ -321,6 +321,10 @@ def _run(
     except HostBusy:
         not_begun()
         raise
+    except HostChanged as error:
+        record.unlink(missing_ok=True)
+        measured.incomplete.append(f"{error}: it was given up, and its {len(finished)} blocks stay in the history")
+        return
     measured.add(outcome)
     if not outcome.stopped:
         record.unlink(missing_ok=True)

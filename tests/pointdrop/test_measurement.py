@@ -28,7 +28,7 @@ from pointdrop.jobs.session_records import (
     write_record,
 )
 from runners.canary import Canary, Quarantine, Times
-from runners.errors import HostBusy
+from runners.errors import HostBusy, HostChanged
 from runners.sessions import Outcome
 from runners.settings import load_plan
 from tests.builders import SESSION, block, run
@@ -269,6 +269,32 @@ def test_a_session_that_ended_leaves_no_lock(tmp_path: Path, configs: Path) -> N
         assert ours
         record.unlink()
     assert list((tmp_path / "sessions").iterdir()) == []
+
+
+def test_a_session_of_a_machine_that_changed_is_given_up_and_the_night_goes_on(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each night would end there, before anything new."""
+    ran = list[str]()
+    bench, begun = prepared(tmp_path, configs, "instructions")
+    old = replace(begun, id="20200101T000000Z-old")
+    write_record(tmp_path, old)
+
+    def run_session(plan: Any, *rest: object, **options: object) -> Outcome:
+        if plan.session_id == old.id:
+            raise HostChanged(f"session {old.id} cannot go on; give it up and begin a new one")
+        ran.append(plan.session_id)
+        return Outcome(planned=2, done=2)
+
+    monkeypatch.setattr(measurement, "_fetch", lambda setup, wanted, measured: {one.version: one for one in wanted})
+    monkeypatch.setattr(measurement, "run_session", run_session)
+    monkeypatch.setattr(Store, "block_ids", lambda store, session: {"b1", "b2"})
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    with bench.store:
+        measured = measure_all(bench, load_plan("nightly", configs), "small", [work])
+    assert len(ran) == 1 and measured.done == 2 and unfinished_sessions(tmp_path) == []
+    (told,) = measured.incomplete
+    assert old.id in told and "its 2 blocks stay" in told
 
 
 @pytest.mark.parametrize("finished", [set(), {"b1"}])
