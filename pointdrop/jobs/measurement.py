@@ -61,6 +61,11 @@ class Measured:
     incomplete: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def blocks(self) -> int:
+        """Of whatever status."""
+        return self.done + self.noisy + self.failed
+
     def add(self, outcome: Outcome) -> None:
         self.done += outcome.done
         self.noisy += outcome.noisy
@@ -157,6 +162,8 @@ def measure_all(
     of which not even a block fits, is left out and named in `incomplete`; the rest is measured. While the whole budget
     is left, one block begins whatever is expected of it. It is added to `measured`, what the same job measured before,
     which took `spent_s` seconds of the budget.
+
+    A session whose cores others hold is left out and named, too; HostBusy when that was all there was to do.
     """
     later: list[Work] = []
     measured = measured or Measured()
@@ -173,8 +180,15 @@ def measure_all(
     def left() -> float | None:
         return None if budget_s is None else budget_s - (time.monotonic() - started)
 
+    busy: HostBusy | None = None
+
     def run(begun: SessionRecord) -> None:
-        _run(setup, begun, measured, left(), begin_one=is_whole(left(), budget_s))
+        nonlocal busy
+        try:
+            _run(setup, begun, measured, left(), begin_one=is_whole(left(), budget_s))
+        except HostBusy as error:
+            busy = error
+            measured.incomplete.append(f"{begun.id}: {error}")
 
     for begun in unfinished_sessions(setup.state):
         with claim(setup.state, begun.id) as ours:
@@ -184,13 +198,15 @@ def measure_all(
     told: set[str] = set()
 
     def remaining(item: Work) -> Work | None:
-        """What of it the history lacks, and no other process measures now."""
+        """What of it the history lacks, and no other process measures now; nor is it in a session that goes on later,
+        since this job could not finish it."""
         under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
         for session in under_way:
             if session.id not in told:
                 setup.say(f"another process measures the session {session.id}: what is in it is left to it")
                 told.add(session.id)
-        for rest in without_pending([item], under_way):
+        later_on = [session for session in unfinished_sessions(setup.state) if session.server == server]
+        for rest in without_pending([item], [*under_way, *later_on]):
             if candidates := _still_wanted(setup, rest, server):
                 return replace(rest, candidates=tuple(candidates))
         return None
@@ -223,6 +239,8 @@ def measure_all(
             run(begun)
     if later and budget_minutes is not None:
         measured.incomplete.append(postponed_text(later, budget_minutes - spent_s / SECONDS_A_MINUTE))
+    if busy and not measured.blocks:
+        raise busy
     return measured
 
 

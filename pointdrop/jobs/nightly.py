@@ -8,6 +8,7 @@ Each part stands on the history alone, so a job that was killed anywhere is simp
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from alerts import load_settings as load_alert_settings
@@ -24,6 +25,7 @@ from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from pointdrop.jobs.suspects import Suspect, confirmation_work, in_plan, with_available_releases
 from reports.site import build
+from runners.errors import HostBusy
 from runners.settings import Plan
 
 
@@ -32,8 +34,8 @@ def nightly(
 ) -> Summary:
     """Run the whole job on this machine, which is the plan's `server`; the site is built in `folder`.
 
-    Raises HostBusy when another job measures here, BadSettings for a plan that cannot be used; what could not be done
-    is in the summary's `incomplete`.
+    Raises HostBusy when another job measures here and nothing could be measured beside it, BadSettings for a plan that
+    cannot be used; what could not be done is in the summary's `incomplete`.
     """
     began = time.monotonic()
     detector, site = load_detector_settings(setup.configs), site_settings(setup.configs)  # wrong ones stop it here
@@ -97,5 +99,6 @@ def _measured_again(
     setup.say(f"measuring again, beside their predecessors: {boundaries}")
     work = confirmation_work(available, plan, releases)
     spent_s = time.monotonic() - began
-    measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes, spent_s=spent_s, measured=measured)
+    with suppress(HostBusy):  # the summary names it; what was detected is filed all the same
+        measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes, spent_s=spent_s, measured=measured)
     return True

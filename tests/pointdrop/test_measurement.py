@@ -297,6 +297,43 @@ def test_a_session_of_a_machine_that_changed_is_given_up_and_the_night_goes_on(
     assert old.id in told and "its 2 blocks stay" in told
 
 
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_host_in_use_leaves_what_is_timed_and_not_the_rest(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch, resumed: bool
+) -> None:
+    """One that counts may go on beside it; with nothing but timed work there is nothing to go on with. What a session
+    that was begun before still has to measure is not begun a second time."""
+    refused = list[str]()
+
+    def run_session(plan: Any, *rest: object, **options: object) -> Outcome:
+        if plan.lane == "time":
+            refused.append(plan.session_id)
+            raise HostBusy("process 7 holds core 0")
+        return Outcome(planned=2, done=2)
+
+    monkeypatch.setattr(measurement, "_fetch", lambda setup, wanted, measured: {one.version: one for one in wanted})
+    monkeypatch.setattr(measurement, "run_session", run_session)
+    monkeypatch.setattr(measurement, "_check", lambda *canary: None)
+    bench, begun = prepared(tmp_path, configs, "quick")
+    timed = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    counted = replace(
+        timed, measure=timed.measure.model_copy(update={"profile": "instructions", "lane": "instructions"})
+    )
+    plan = load_plan("nightly", configs)
+    if resumed:
+        write_record(tmp_path, begun)
+        monkeypatch.setattr(Store, "block_ids", lambda store, session: {"b1"} if session == begun.id else set())
+    with bench.store:
+        measured = measure_all(bench, plan, "small", [timed, counted])
+        assert measured.done == 2 and len(refused) == 1
+        (told,) = measured.incomplete
+        assert told == f"{refused[0]}: process 7 holds core 0"
+        assert unfinished_sessions(tmp_path) == [begun] * resumed
+        with pytest.raises(HostBusy, match="process 7"):
+            measure_all(bench, plan, "small", [timed])
+        assert measure_all(bench, plan, "small", [timed], measured=measured).done == 2, "the same job did something"
+
+
 @pytest.mark.parametrize("finished", [set(), {"b1"}])
 def test_a_session_that_got_no_core_was_not_begun(
     tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch, finished: set[str]
