@@ -17,8 +17,9 @@ from history.model import Block
 from runners.sessions.model import Estimate, SessionPlan
 from runners.sessions.phases import LOAD, WAIT
 from runners.sessions.planning import data_bytes, settle_seconds, step_seconds, test_seconds
+from runners.sessions.prepared_data import HEAT_LIMIT_S
 from runners.settings import Test
-from runners.settings.benchmarks import SETTLED_PHASES
+from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
 #: So many of the newest blocks are learned from: what the host was like a year ago is of no use.
 NEWEST_BLOCKS = 40
@@ -62,6 +63,8 @@ TEST_S = Range(0.3, 4.0)
 COUNTED_TEST_S = Range(1.5, 30.0)
 #: Steps of the Insert Benchmark that end by rows, as a share of what two cores take.
 STEP_SHARE = Range(0.7, 1.5)
+#: Reading table and indexes before each part of the time lane, which ends by rows or after HEAT_LIMIT_S.
+HEAT_LOW_S, HEAT_S_PER_MILLION_ROWS = 0.5, 10.0
 INITIALISE_S = Range(1.0, 25.0)
 LOAD_S_PER_MILLION_ROWS = Range(8.0, 18.0)
 AGE_S_PER_THOUSAND_UPDATES = Range(0.2, 4.0)
@@ -192,9 +195,16 @@ def _prior(plan: SessionPlan) -> Range:
     total = BLOCK_S
     for test in plan.tests:
         total += _prior_test(plan, test)
-    settles = 0 if plan.lane == "instructions" else len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
-    seconds = settle_seconds(plan) * settles
-    return total + Range(seconds, seconds)
+    if plan.lane == "instructions":
+        return total
+    seconds = settle_seconds(plan) * len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
+    total += Range(seconds, seconds)
+    return total if plan.size else total + _prior_heat(plan).times(len(settled_parts(plan.tests)))
+
+
+def _prior_heat(plan: SessionPlan) -> Range:
+    millions = plan.scale.rows * plan.scale.tables / 1e6
+    return Range(HEAT_LOW_S, min(HEAT_LIMIT_S, 2 * HEAT_LOW_S + HEAT_S_PER_MILLION_ROWS * millions))
 
 
 def _prior_test(plan: SessionPlan, test: Test) -> Range:

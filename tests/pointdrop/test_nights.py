@@ -158,7 +158,7 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
         whole, nothing = matrix_rows(here, plan.model_copy(update={"budget_minutes": None}), [server], ())
         work = planned_work(here, plan, server)
     keys = ("lane", "dbms", "line", "benchmark", "releases")
-    assert [tuple(row[key] for key in keys) for row in rows] == [
+    first = [
         ("instructions", "postgres", "17,18", "sysbench", "17.5,18.2"),
         ("instructions", "mysql", "8.4,9.4", "sysbench", "8.4.6,9.4.1"),
         ("instructions", "mariadb", "10.11,11.8", "sysbench", "10.11.9,11.8.4"),
@@ -168,7 +168,9 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
         ("time", "mariadb", "11.8", "sysbench", "11.8.4"),
         ("time", "myrocks", "10.11", "sysbench", "10.11.9"),
     ]
-    assert later[0] == f"{server} postgres 18 insert time default" and len(later) == len(work) - len(rows)
+    left = "myrocks 10.11 sysbench" if server == "medium" else "postgres 18 insert"
+    assert [tuple(row[key] for key in keys) for row in rows] == (first[:-1] if server == "medium" else first)
+    assert later[0] == f"{server} {left} time default" and len(later) == len(work) - len(rows)
     assert nothing == [] and [(row["lane"], row["dbms"], row["benchmark"]) for row in whole] == [
         (one.measure.lane, one.measure.dbms, one.measure.benchmark) for one in work
     ], "as on one machine"
