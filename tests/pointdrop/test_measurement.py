@@ -203,6 +203,7 @@ def test_what_another_process_begins_while_this_one_fetches_is_left_to_it(
     """Both found it missing when they began; a session of two releases is narrowed to the one that is nobody's."""
     ran, others = list[Any](), list[subprocess.Popen[str]]()
     bench, begun = prepared(tmp_path, configs, "quick")
+    begun = replace(begun, id="20200101T000000Z-theirs")
     plan = load_plan("nightly", configs)
     work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
     more = Release(dbms="postgres", version="17.3", line="17")
