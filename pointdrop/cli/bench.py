@@ -134,7 +134,7 @@ def _work(
     discover: bool,
 ) -> list[Work]:
     from history.errors import BadSettings
-    from pointdrop.jobs.measurement import named_work, planned_work, runnable_releases
+    from pointdrop.jobs.planned_work import named_work, planned_work, runnable_releases
     from pointdrop.jobs.suspects import Suspect, confirmation_work
 
     if not (releases or confirm):

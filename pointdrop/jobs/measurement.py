@@ -1,4 +1,4 @@
-"""Runs what a plan wants on this machine: picks releases, fetches and verifies them, measures, appends, resumes.
+"""Runs what a plan wants on this machine: fetches and verifies releases, measures, appends, resumes.
 
 What a job that was killed had begun (`session_records.py`) is finished by the next job before anything new is begun.
 """
@@ -6,7 +6,7 @@ What a job that was killed had begun (`session_records.py`) is finished by the n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -21,12 +21,11 @@ from history.store import Store
 from pointdrop.jobs.night_schedule import (
     SECONDS_A_MINUTE,
     fits,
-    in_night_order,
     is_whole,
     postponed_text,
     without_pending,
 )
-from pointdrop.jobs.release_selection import Work, pick, select_named
+from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.session_estimates import estimates, session_of, timed_blocks
 from pointdrop.jobs.session_records import (
     SessionRecord,
@@ -44,7 +43,7 @@ from runners.errors import HostBusy, HostChanged
 from runners.host import host_name
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Event, Outcome, run_session
-from runners.settings import Measure, Plan
+from runners.settings import Plan
 
 FETCHES_AT_ONCE = 2
 
@@ -95,52 +94,6 @@ class MeasurementSetup:
     def canary(self) -> Canary:
         """Whether this host is still the machine it was."""
         return Canary(self.state, cores=Cores())
-
-
-def planned_work(
-    setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = (), *, discover: bool = True
-) -> list[Work]:
-    """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
-
-    The sources are asked what there is, unless `discover` says that what they last offered will do.
-    """
-    work: list[Work] = []
-    measures = _measures(plan, dbms)
-    for name in dict.fromkeys(measure.dbms for measure in measures if discover):
-        _discover(setup, name)
-    for measure in measures:
-        for config in measure.configs:
-            measured = setup.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
-            work += pick(measure, config, runnable_releases(setup.catalogue, measure.dbms), measured)
-    return in_night_order(work)
-
-
-def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
-    """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
-    work: list[Work] = []
-    for measure in _measures(plan, dbms):
-        for config in measure.configs:
-            work += select_named(measure, config, runnable_releases(setup.catalogue, measure.dbms), versions)
-    return in_night_order(work)
-
-
-def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
-    return [measure for measure in plan.measure if not dbms or measure.dbms in dbms]
-
-
-def _discover(setup: MeasurementSetup, dbms: str) -> None:
-    """Ask the sources, and write the manifest's pins into the history, so that findings can name releases nobody
-    measured."""
-    setup.catalogue.discover(dbms)
-    held = {release.version for release in setup.store.releases(dbms)}
-    for state in setup.catalogue.list(dbms):
-        if state.state == "pinned" and state.release.digest and state.release.version not in held:
-            setup.store.pin_release(state.release)
-
-
-def runnable_releases(catalogue: Catalogue, dbms: str) -> list[Release]:
-    """Releases that may be measured, in version order, as last discovered."""
-    return [state.release for state in catalogue.list(dbms) if state.state in ("pinned", "new")]
 
 
 def measure_all(

@@ -18,9 +18,10 @@ from alerts.trackers import Tracker
 from detector import DetectorSettings
 from history.model import Finding
 from pointdrop.jobs.detect import load_detector_settings, run_detection
-from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all, planned_work, runnable_releases
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.measurement_requests import settle_requests, suspects_to_measure
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
+from pointdrop.jobs.planned_work import planned_work, runnable_releases
 from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from pointdrop.jobs.suspects import Suspect, confirmation_work, in_plan, with_available_releases

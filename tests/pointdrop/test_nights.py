@@ -18,8 +18,9 @@ from history.store import Store
 from pointdrop.cli.forecast import forecast, print_forecast
 from pointdrop.cli.main import app
 from pointdrop.jobs import measurement
-from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all, named_work, planned_work
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.night_schedule import fits, in_night_order, postponed_text, within_budget
+from pointdrop.jobs.planned_work import named_work, planned_work
 from pointdrop.jobs.release_selection import Work, pick
 from pointdrop.jobs.session_estimates import estimates
 from pointdrop.jobs.session_records import new_record, write_record
