@@ -156,8 +156,9 @@ class Block(Row):
     samples: dict[str, dict[str, tuple[Value, ...]]] = Field(default_factory=dict)
     """By test, then metric: one value a second."""
     phases: dict[Literal["block", "tests"], dict[str, Seconds]] = Field(default_factory=dict, exclude_if=operator.not_)
-    """Where its wall time went: `block` has what is no test (`load`, `wait`, `restore`, `start`, `settle`, `stop`,
-    `other`), `tests` each test with its warm-up. Empty in blocks of before."""
+    """Where its wall time went: `block` has what is no test (`load`, `wait`, `restore`, `start`, `heat`, `settle`,
+    `stop`, `other`), `tests` each test with its warm-up. A counted test has a server of its own, so that restoring,
+    starting and heating are in `tests`. Empty in blocks of before."""
     warnings: tuple[str, ...] = ()
 
 

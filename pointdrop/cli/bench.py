@@ -51,7 +51,9 @@ def bench(
     ] = False,
     github_output: options.GithubOutput = None,
     offline: options.Offline = False,
-    budget_minutes: Annotated[float | None, typer.Option(min=0, help="Begin no block that would end later.")] = None,
+    budget_minutes: Annotated[
+        float | None, typer.Option(min=0, help="Begin no block that would end later, unless all of it is left.")
+    ] = None,
     dry_run: options.Forecast = False,
     discover: options.Discover = False,
     quiet: options.Quiet = False,
@@ -132,7 +134,7 @@ def _work(
     discover: bool,
 ) -> list[Work]:
     from history.errors import BadSettings
-    from pointdrop.jobs.measurement import named_work, planned_work, runnable_releases
+    from pointdrop.jobs.planned_work import named_work, planned_work, runnable_releases
     from pointdrop.jobs.suspects import Suspect, confirmation_work
 
     if not (releases or confirm):

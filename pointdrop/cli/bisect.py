@@ -73,7 +73,7 @@ def bisect(
         run_bisection,
         state_path,
     )
-    from pointdrop.jobs.measurement import runnable_releases
+    from pointdrop.jobs.planned_work import runnable_releases
     from runners.releases import Catalogue
     from runners.settings import load_benchmark, load_server
 

@@ -116,8 +116,9 @@ def _suspects(
     out: Path | None,
     github_output: Path | None,
 ) -> None:
-    from pointdrop.jobs.measurement import MeasurementSetup, runnable_releases
+    from pointdrop.jobs.measurement import MeasurementSetup
     from pointdrop.jobs.measurement_requests import suspects_to_measure
+    from pointdrop.jobs.planned_work import runnable_releases
     from pointdrop.jobs.suspects import in_plan, with_available_releases
     from pointdrop.jobs.work_matrix import suspect_rows
     from runners.releases import Catalogue

@@ -48,7 +48,8 @@ def nightly(
     from history.store import Store
     from pointdrop.cli.forecast import discovery_notes, forecast, print_forecast
     from pointdrop.cli.progress import Reporter
-    from pointdrop.jobs.measurement import MeasurementSetup, planned_work
+    from pointdrop.jobs.measurement import MeasurementSetup
+    from pointdrop.jobs.planned_work import planned_work
     from pointdrop.jobs.summary import lines
     from runners.releases import Catalogue
     from runners.settings import load_plan

@@ -1,4 +1,4 @@
-"""Runs what a plan wants on this machine: picks releases, fetches and verifies them, measures, appends, resumes.
+"""Runs what a plan wants on this machine: fetches and verifies releases, measures, appends, resumes.
 
 What a job that was killed had begun (`session_records.py`) is finished by the next job before anything new is begun.
 """
@@ -6,8 +6,9 @@ What a job that was killed had begun (`session_records.py`) is finished by the n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +18,20 @@ from history.maintenance import recover_spool
 from history.model import Block, Phase, Release, Run, Session
 from history.spool import Spool
 from history.store import Store
-from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE, fits, in_night_order, postponed_text, without_pending
-from pointdrop.jobs.release_selection import Work, pick, select_named
+from pointdrop.jobs.night_schedule import (
+    SECONDS_A_MINUTE,
+    fits,
+    is_whole,
+    postponed_text,
+    without_pending,
+)
+from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.session_estimates import estimates, session_of, timed_blocks
 from pointdrop.jobs.session_records import (
     SessionRecord,
     claim,
     new_record,
+    one_begins,
     record_path,
     sessions_under_way,
     unfinished_sessions,
@@ -31,11 +39,11 @@ from pointdrop.jobs.session_records import (
 )
 from runners.canary import Canary, Quarantine
 from runners.cores import Cores, usable_cores
-from runners.errors import HostBusy
+from runners.errors import HostBusy, HostChanged
 from runners.host import host_name
 from runners.releases import Catalogue, ReleaseError
 from runners.sessions import Event, Outcome, run_session
-from runners.settings import Measure, Plan
+from runners.settings import Plan
 
 FETCHES_AT_ONCE = 2
 
@@ -51,6 +59,11 @@ class Measured:
     failed: int = 0
     incomplete: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> int:
+        """Of whatever status."""
+        return self.done + self.noisy + self.failed
 
     def add(self, outcome: Outcome) -> None:
         self.done += outcome.done
@@ -83,52 +96,6 @@ class MeasurementSetup:
         return Canary(self.state, cores=Cores())
 
 
-def planned_work(
-    setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = (), *, discover: bool = True
-) -> list[Work]:
-    """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
-
-    The sources are asked what there is, unless `discover` says that what they last offered will do.
-    """
-    work: list[Work] = []
-    measures = _measures(plan, dbms)
-    for name in dict.fromkeys(measure.dbms for measure in measures if discover):
-        _discover(setup, name)
-    for measure in measures:
-        for config in measure.configs:
-            measured = setup.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
-            work += pick(measure, config, runnable_releases(setup.catalogue, measure.dbms), measured)
-    return in_night_order(work)
-
-
-def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
-    """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
-    work: list[Work] = []
-    for measure in _measures(plan, dbms):
-        for config in measure.configs:
-            work += select_named(measure, config, runnable_releases(setup.catalogue, measure.dbms), versions)
-    return in_night_order(work)
-
-
-def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:
-    return [measure for measure in plan.measure if not dbms or measure.dbms in dbms]
-
-
-def _discover(setup: MeasurementSetup, dbms: str) -> None:
-    """Ask the sources, and write the manifest's pins into the history, so that findings can name releases nobody
-    measured."""
-    setup.catalogue.discover(dbms)
-    held = {release.version for release in setup.store.releases(dbms)}
-    for state in setup.catalogue.list(dbms):
-        if state.state == "pinned" and state.release.digest and state.release.version not in held:
-            setup.store.pin_release(state.release)
-
-
-def runnable_releases(catalogue: Catalogue, dbms: str) -> list[Release]:
-    """Releases that may be measured, in version order, as last discovered."""
-    return [state.release for state in catalogue.list(dbms) if state.state in ("pinned", "new")]
-
-
 def measure_all(
     setup: MeasurementSetup,
     plan: Plan,
@@ -136,6 +103,7 @@ def measure_all(
     work: Sequence[Work],
     *,
     budget_minutes: float | None = None,
+    spent_s: float = 0.0,
     measured: Measured | None = None,
 ) -> Measured:
     """Bring in what an earlier job kept on disk and finish what it left, then do `work`, until the budget is used up.
@@ -144,8 +112,11 @@ def measure_all(
     a second time could no longer be told from the one that was kept.
 
     What a session of another process measures now is left to it. A release that cannot be fetched or verified, and work
-    of which not even a block fits, is left out and named in `incomplete`; the rest is measured. It is added to
-    `measured`, what the same job measured before.
+    of which not even a block fits, is left out and named in `incomplete`; the rest is measured. While the whole budget
+    is left, one block begins whatever is expected of it. It is added to `measured`, what the same job measured before,
+    which took `spent_s` seconds of the budget.
+
+    A session whose cores others hold is left out and named, too; HostBusy when that was all there was to do.
     """
     later: list[Work] = []
     measured = measured or Measured()
@@ -156,43 +127,73 @@ def measure_all(
             measured.incomplete.append(
                 f"{report.file}, line {rejection.line}: {rejection.reason}; it stays for `pointdrop history recover`"
             )
-    started = time.monotonic()
+    started = time.monotonic() - spent_s
+    budget_s = None if budget_minutes is None else budget_minutes * SECONDS_A_MINUTE
 
     def left() -> float | None:
-        if budget_minutes is None:
-            return None
-        return budget_minutes * SECONDS_A_MINUTE - (time.monotonic() - started)
+        return None if budget_s is None else budget_s - (time.monotonic() - started)
+
+    busy: HostBusy | None = None
+
+    def run(begun: SessionRecord) -> None:
+        nonlocal busy
+        try:
+            _run(setup, begun, measured, left(), begin_one=is_whole(left(), budget_s))
+        except HostBusy as error:
+            busy = error
+            measured.incomplete.append(f"{begun.id}: {error}")
 
     for begun in unfinished_sessions(setup.state):
         with claim(setup.state, begun.id) as ours:
             if ours and record_path(setup.state, begun.id).exists():  # nobody was quicker
                 setup.say(f"resuming the session {begun.id}")
-                _run(setup, begun, measured, left())
-    under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
-    for session in under_way:
-        setup.say(f"another process measures the session {session.id}: what is in it is left to it")
-    for item in without_pending(work, under_way):
-        candidates = _still_wanted(setup, item, server)
-        if not candidates:
+                run(begun)
+    told: set[str] = set()
+
+    def remaining(item: Work) -> Work | None:
+        """What of it the history lacks, and no other process measures now; nor is it in a session that goes on later,
+        since this job could not finish it."""
+        under_way = [session for session in sessions_under_way(setup.state) if session.server == server]
+        for session in under_way:
+            if session.id not in told:
+                setup.say(f"another process measures the session {session.id}: what is in it is left to it")
+                told.add(session.id)
+        later_on = [session for session in unfinished_sessions(setup.state) if session.server == server]
+        for rest in without_pending([item], [*under_way, *later_on]):
+            if candidates := _still_wanted(setup, rest, server):
+                return replace(rest, candidates=tuple(candidates))
+        return None
+
+    for planned in work:
+        item = remaining(planned)
+        if item is None:
             continue
         (wanted,) = estimates(setup, plan, server, [item], len(usable_cores()))
-        if fits(wanted, left()):
-            fetched = _fetch(setup, (*candidates, item.control), measured)
-            ready = tuple(fetched[r.version] for r in candidates if r.version in fetched)
-            if not ready or item.control.version not in fetched:
-                continue
-        if not fits(wanted, left()):  # fetching may have taken what was left
+        if not fits(wanted, left(), budget_s):
             later.append(item)
             continue
-        item = replace(item, candidates=ready, control=fetched[item.control.version])
-        begun = new_record(plan, server, item, datetime.now(UTC))
-        with claim(setup.state, begun.id) as ours:
-            if ours:
-                _run(setup, begun, measured, left())
-            else:
-                measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
+        fetched = _fetch(setup, item.releases, measured)
+        ready = tuple(fetched[r.version] for r in item.candidates if r.version in fetched)
+        if not ready or item.control.version not in fetched:
+            continue
+        if not fits(wanted, left(), budget_s):  # fetching may have taken what was left
+            later.append(item)
+            continue
+        with ExitStack() as claimed:
+            with one_begins(setup.state):  # another process may have begun it, or ended it, while this one fetched
+                item = remaining(replace(item, candidates=ready, control=fetched[item.control.version]))
+                if item is None:
+                    continue
+                begun = new_record(plan, server, item, datetime.now(UTC))
+                if not claimed.enter_context(claim(setup.state, begun.id)):
+                    measured.incomplete.append(f"{begun.id}: another process began such a session in the same second")
+                    continue
+                write_record(setup.state, begun)
+            run(begun)
     if later and budget_minutes is not None:
-        measured.incomplete.append(postponed_text(later, budget_minutes))
+        measured.incomplete.append(postponed_text(later, budget_minutes - spent_s / SECONDS_A_MINUTE))
+    if busy and not measured.blocks:
+        raise busy
     return measured
 
 
@@ -242,14 +243,27 @@ def _check(setup: MeasurementSetup, phase: Phase, begun: SessionRecord, measured
     return checked.quarantine
 
 
-def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budget_s: float | None) -> None:
-    plan = session_of(setup, begun)
+def _run(
+    setup: MeasurementSetup,
+    begun: SessionRecord,
+    measured: Measured,
+    budget_s: float | None,
+    *,
+    begin_one: bool = False,
+) -> None:
+    """Measure what is left of a session whose record is written and claimed."""
+    plan, record = session_of(setup, begun), record_path(setup.state, begun.id)
+    finished = setup.store.block_ids(begun.id)
+
+    def not_begun() -> None:
+        if not finished:  # there is nothing to go on with
+            record.unlink(missing_ok=True)
+
     watched = plan.lane == "time" and plan.server.canary
     if watched and (sick := _check(setup, "before", begun, measured)):
         measured.incomplete.append(f"{begun.id}: {sick}")
+        not_begun()
         return
-    record = write_record(setup.state, begun)
-    finished = setup.store.block_ids(begun.id)
     stored = next((s for s in setup.store.sessions() if s.id == begun.id), None)
 
     def sink(session: Session, run: Run, block: Block) -> None:
@@ -273,13 +287,17 @@ def _run(setup: MeasurementSetup, begun: SessionRecord, measured: Measured, budg
             known=timed_blocks(setup.store, plan, host_name()),
             on_event=setup.on_event,
             budget_s=budget_s,
+            begin_one=begin_one,
         )
     except HostBusy:
-        if not finished:  # it never began, so there is nothing to go on with
-            record.unlink()
+        not_begun()
         raise
+    except HostChanged as error:
+        record.unlink(missing_ok=True)
+        measured.incomplete.append(f"{error}: it was given up, and its {len(finished)} blocks stay in the history")
+        return
     measured.add(outcome)
     if not outcome.stopped:
-        record.unlink()
+        record.unlink(missing_ok=True)
     if watched and (sick := _check(setup, "after", begun, measured)):
         measured.incomplete.append(f"{begun.id} was measured, but {sick}")

@@ -15,6 +15,8 @@ from pointdrop.jobs.release_selection import Work
 from runners.sessions import Estimate
 
 SECONDS_A_MINUTE = 60.0
+#: A night of which so much is left is whole: looking for releases that are here already takes a while, too.
+WHOLE_SHARE = 0.9
 
 
 def in_night_order(work: Sequence[Work]) -> list[Work]:
@@ -30,18 +32,26 @@ def in_night_order(work: Sequence[Work]) -> list[Work]:
     return sorted(work, key=turn)
 
 
-def fits(wanted: Estimate, left_s: float | None) -> bool:
-    """Whether one block of it would end in the time that is left; a session that began goes on the next night."""
-    return left_s is None or not wanted.blocks or wanted.block_s <= left_s
+def fits(wanted: Estimate, left_s: float | None, budget_s: float | None = None) -> bool:
+    """Whether one block of it would end in the time that is left, or the whole budget is; a session that began goes on
+    the next night."""
+    return left_s is None or not wanted.blocks or wanted.block_s <= left_s or is_whole(left_s, budget_s)
+
+
+def is_whole(left_s: float | None, budget_s: float | None) -> bool:
+    """Whether a block begins however long it is expected to take: no later night has more time for it, and one that
+    ends late is better than one that is put off for ever."""
+    return left_s is not None and budget_s is not None and left_s > 0 and left_s >= WHOLE_SHARE * budget_s
 
 
 def within_budget(wanted: Sequence[Estimate], budget_minutes: float | None, before_s: float = 0.0) -> list[bool]:
     """Which of the work, done one after the other, begins within the budget when each takes the middle of its range;
     sessions that were begun on an earlier night take `before_s` seconds of it first."""
-    left = None if budget_minutes is None else max(0.0, budget_minutes * SECONDS_A_MINUTE - before_s)
+    budget = None if budget_minutes is None else budget_minutes * SECONDS_A_MINUTE
+    left = None if budget is None else max(0.0, budget - before_s)
     fitting = []
     for estimate in wanted:
-        fitting.append(fits(estimate, left))
+        fitting.append(fits(estimate, left, budget))
         if left is not None and fitting[-1]:
             left = max(0.0, left - estimate.middle_s)
     return fitting

@@ -8,6 +8,7 @@ Each part stands on the history alone, so a job that was killed anywhere is simp
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from alerts import load_settings as load_alert_settings
@@ -17,13 +18,15 @@ from alerts.trackers import Tracker
 from detector import DetectorSettings
 from history.model import Finding
 from pointdrop.jobs.detect import load_detector_settings, run_detection
-from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all, planned_work, runnable_releases
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.measurement_requests import settle_requests, suspects_to_measure
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
+from pointdrop.jobs.planned_work import planned_work, runnable_releases
 from pointdrop.jobs.room_settings import measurable, site_settings
 from pointdrop.jobs.summary import Summary, count_findings
 from pointdrop.jobs.suspects import Suspect, confirmation_work, in_plan, with_available_releases
 from reports.site import build
+from runners.errors import HostBusy
 from runners.settings import Plan
 
 
@@ -32,8 +35,8 @@ def nightly(
 ) -> Summary:
     """Run the whole job on this machine, which is the plan's `server`; the site is built in `folder`.
 
-    Raises HostBusy when another job measures here, BadSettings for a plan that cannot be used; what could not be done
-    is in the summary's `incomplete`.
+    Raises HostBusy when another job measures here and nothing could be measured beside it, BadSettings for a plan that
+    cannot be used; what could not be done is in the summary's `incomplete`.
     """
     began = time.monotonic()
     detector, site = load_detector_settings(setup.configs), site_settings(setup.configs)  # wrong ones stop it here
@@ -95,8 +98,8 @@ def _measured_again(
         return False
     boundaries = ", ".join(f"{suspect.previous}..{suspect.release}" for suspect in available)
     setup.say(f"measuring again, beside their predecessors: {boundaries}")
-    budget = plan.budget_minutes
-    left = None if budget is None else budget - (time.monotonic() - began) / SECONDS_A_MINUTE
     work = confirmation_work(available, plan, releases)
-    measure_all(setup, plan, server, work, budget_minutes=left, measured=measured)
+    spent_s = time.monotonic() - began
+    with suppress(HostBusy):  # the summary names it; what was detected is filed all the same
+        measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes, spent_s=spent_s, measured=measured)
     return True

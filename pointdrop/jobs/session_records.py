@@ -89,6 +89,16 @@ def _claimed(state: Path, session_id: str) -> bool:
 
 
 @contextmanager
+def one_begins(state: Path) -> Iterator[None]:
+    """While this lasts nobody else finds out what is under way, claims it, and writes its record: two processes that
+    did so at once would measure the same work."""
+    folder = state / "sessions"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "begin.lock"):
+        yield
+
+
+@contextmanager
 def claim(state: Path, session_id: str) -> Iterator[bool]:
     """Keep others from this session; False when another process measures it."""
     path = state / "sessions" / f"{session_id}.lock"

@@ -8,8 +8,9 @@ import math
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from pointdrop.jobs.measurement import MeasurementSetup, named_work, planned_work, runnable_releases
+from pointdrop.jobs.measurement import MeasurementSetup
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
+from pointdrop.jobs.planned_work import named_work, planned_work, runnable_releases
 from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.session_estimates import estimates
 from pointdrop.jobs.suspects import Suspect, confirmation_work

@@ -17,8 +17,9 @@ from history.model import Block
 from runners.sessions.model import Estimate, SessionPlan
 from runners.sessions.phases import LOAD, WAIT
 from runners.sessions.planning import data_bytes, settle_seconds, step_seconds, test_seconds
+from runners.sessions.prepared_data import HEAT_LIMIT_S
 from runners.settings import Test
-from runners.settings.benchmarks import SETTLED_PHASES
+from runners.settings.benchmarks import SETTLED_PHASES, settled_parts
 
 #: So many of the newest blocks are learned from: what the host was like a year ago is of no use.
 NEWEST_BLOCKS = 40
@@ -62,6 +63,8 @@ TEST_S = Range(0.3, 4.0)
 COUNTED_TEST_S = Range(1.5, 30.0)
 #: Steps of the Insert Benchmark that end by rows, as a share of what two cores take.
 STEP_SHARE = Range(0.7, 1.5)
+#: Reading table and indexes before each part of the time lane, which ends by rows or after HEAT_LIMIT_S.
+HEAT_LOW_S, HEAT_S_PER_MILLION_ROWS = 0.5, 10.0
 INITIALISE_S = Range(1.0, 25.0)
 LOAD_S_PER_MILLION_ROWS = Range(8.0, 18.0)
 AGE_S_PER_THOUSAND_UPDATES = Range(0.2, 4.0)
@@ -100,7 +103,7 @@ def estimate(
         low_s=seconds.low,
         high_s=seconds.high,
         disk_bytes=data_bytes(plan) * (len(versions) + at_once),
-        block_s=needed_s(plan, known, load=True),
+        block_s=needed_s(plan, known, load=left[0].run.release.version not in prepared),
         known=len(known),
     )
 
@@ -118,8 +121,7 @@ def newest(known: Iterable[Block]) -> list[Block]:
 
 def block_range(plan: SessionPlan, known: Sequence[Block]) -> Range:
     """Wall time of one block, its data being prepared."""
-    names = {test.name for test in plan.tests}
-    if same := [_seconds(block) for block in known if _tests(block).keys() == names]:
+    if same := _same(plan, known):
         return _spread(same)
     pooled: dict[str, list[float]] = {}
     for block in known:
@@ -140,20 +142,37 @@ def block_range(plan: SessionPlan, known: Sequence[Block]) -> Range:
 
 
 def needed_s(plan: SessionPlan, known: Sequence[Block], *, load: bool) -> float:
-    """Seconds that must be left before a block begins, where `load` is to be counted in: the upper end, or the middle
-    of a prior, which nothing would fit otherwise."""
-    seconds = block_range(plan, known) + (load_range(plan, known) if load else NOTHING)
-    return seconds.high if known else seconds.middle
+    """Seconds that must be left before a block begins, where `load` is to be counted in.
+
+    The longest that was seen, or the middle of the range when that is more or nothing was, within the upper end: the
+    margin of a range is ignorance, and a night that shrinks from it learns nothing new.
+    """
+    seconds = _enough(block_range(plan, known), _same(plan, known))
+    return seconds + (_enough(load_range(plan, known), _loads(known)) if load else 0.0)
+
+
+def _enough(expected: Range, seen: Sequence[float]) -> float:
+    return min(expected.high, max((expected.middle, *seen)))
 
 
 def load_range(plan: SessionPlan, known: Sequence[Block]) -> Range:
     """Wall time of preparing the data of one release."""
-    if loads := [block.phases["block"][LOAD] for block in known if LOAD in block.phases["block"]]:
+    if loads := _loads(known):
         return _spread(loads)
     if plan.size:
         return INITIALISE_S
     rows, updates = plan.scale.rows * plan.scale.tables, plan.profile.age_updates
     return INITIALISE_S + LOAD_S_PER_MILLION_ROWS.times(rows / 1e6) + AGE_S_PER_THOUSAND_UPDATES.times(updates / 1e3)
+
+
+def _same(plan: SessionPlan, known: Sequence[Block]) -> list[float]:
+    """What blocks of the very tests took."""
+    names = {test.name for test in plan.tests}
+    return [_seconds(block) for block in known if _tests(block).keys() == names]
+
+
+def _loads(known: Sequence[Block]) -> list[float]:
+    return [block.phases["block"][LOAD] for block in known if LOAD in block.phases["block"]]
 
 
 def _tests(block: Block) -> dict[str, float]:
@@ -176,9 +195,16 @@ def _prior(plan: SessionPlan) -> Range:
     total = BLOCK_S
     for test in plan.tests:
         total += _prior_test(plan, test)
-    settles = 0 if plan.lane == "instructions" else len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
-    seconds = settle_seconds(plan) * settles
-    return total + Range(seconds, seconds)
+    if plan.lane == "instructions":
+        return total
+    seconds = settle_seconds(plan) * len({test.phase for test in plan.tests} & set(SETTLED_PHASES))
+    total += Range(seconds, seconds)
+    return total if plan.size else total + _prior_heat(plan).times(len(settled_parts(plan.tests)))
+
+
+def _prior_heat(plan: SessionPlan) -> Range:
+    millions = plan.scale.rows * plan.scale.tables / 1e6
+    return Range(HEAT_LOW_S, min(HEAT_LIMIT_S, 2 * HEAT_LOW_S + HEAT_S_PER_MILLION_ROWS * millions))
 
 
 def _prior_test(plan: SessionPlan, test: Test) -> Range:

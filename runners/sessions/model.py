@@ -93,7 +93,7 @@ class Estimate:
     high_s: float
     disk_bytes: int
     block_s: float
-    """For one block and its data, which a session wants to have left before it begins one."""
+    """For one block, and its data unless that is here: what a session wants to have left before it begins one."""
     known: int = 0
     """Finished blocks of this host that it stands on; with none it stands on priors."""
 

@@ -62,6 +62,7 @@ def run_session(
     known: Sequence[Block] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     budget_s: float | None = None,
+    begin_one: bool = False,
     cores: Cores | None = None,
     sandbox: bool = False,
 ) -> Outcome:
@@ -69,8 +70,9 @@ def run_session(
 
     `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end within
     `budget_s` seconds, by `known` blocks of this host and those of this session; the outcome then says so in `stopped`.
-    Ctrl-C stops the servers, drops the blocks under way and
-    is passed on. With `sandbox` every program of the releases runs inside bubblewrap. `cores` are those of this host.
+    With `begin_one` the first one begins whatever is expected of it: what it takes is known then. Ctrl-C stops the
+    servers, drops the blocks under way and is passed on. With `sandbox` every program of the releases runs inside
+    bubblewrap. `cores` are those of this host.
 
     Raises HostBusy when other sessions hold the cores it needs (one for counting, all for timing), HostChanged when the
     machine is no longer what it was when a resumed session began, BadSettings when a config is wrong.
@@ -89,7 +91,7 @@ def run_session(
     queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
     host = cores or Cores()
     with host.whole_host() if plan.lane == "time" else host.free(len(queue)) as held:
-        context.cores, context.known = list(held.numbers), list(known)
+        context.cores, context.known, context.begin_one = list(held.numbers), list(known), begin_one
         outcome.workers = len(held.numbers) if plan.lane == "instructions" else 1
         state.mkdir(parents=True, exist_ok=True)
         for left in stop_leftovers(state):
@@ -101,6 +103,7 @@ def run_session(
         end = math.inf if budget_s is None else started + budget_s
         outcome.already_done = sum(block.id in finished for block in plan.blocks)
         kept = prepared_versions(state / "prepared", plan.control.dbms)
+        context.begun = {run.id for run in plan.runs if run.release.version in kept}
         expected = estimate(plan, finished, outcome.workers, known, kept)
         context.tell(SessionStarted(plan, expected, outcome.already_done))
         for run_id, reason in outcome.skipped.items():
@@ -163,7 +166,8 @@ def _work(
             while queue or under_way:
                 while queue and len(under_way) < outcome.workers and not outcome.stopped:
                     load = queue[0].run.id not in context.begun
-                    if time.monotonic() + needed_s(plan, newest(context.known), load=load) > end:
+                    needed = needed_s(plan, newest(context.known), load=load)
+                    if time.monotonic() + needed > end and not context.begin_one:
                         outcome.stopped = (
                             f"time is up with {len(queue) + len(under_way)} blocks left; run it again to go on"
                         )
@@ -173,6 +177,7 @@ def _work(
                         continue
                     context.tell(BlockStarted(block))
                     context.begun.add(block.run.id)
+                    context.begin_one = False
                     under_way[pool.submit(measure, context, block)] = block
                 if not under_way:
                     break

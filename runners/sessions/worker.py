@@ -54,7 +54,9 @@ class SessionContext:
     cores: list[int] = field(default_factory=list)
     """Held by this session, and not in use."""
     begun: set[str] = field(default_factory=set)
-    """Runs whose data this session prepared, or found."""
+    """Runs whose data this session prepared, or found: that of their version, of one scale or another."""
+    begin_one: bool = False
+    """The next block begins whatever is expected of it."""
     known: list[Block] = field(default_factory=list)
     """Blocks that say how long another one takes."""
     engines: dict[int, Engine] = field(default_factory=dict)

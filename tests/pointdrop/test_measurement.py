@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from filelock import FileLock, Timeout
 
 from history.errors import StoreUnavailable
 from history.model import CanaryReading, Release
@@ -19,9 +20,15 @@ from history.store import Store
 from pointdrop.jobs import measurement
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.release_selection import Work
-from pointdrop.jobs.session_records import claim, new_record, sessions_under_way, unfinished_sessions, write_record
+from pointdrop.jobs.session_records import (
+    claim,
+    new_record,
+    sessions_under_way,
+    unfinished_sessions,
+    write_record,
+)
 from runners.canary import Canary, Quarantine, Times
-from runners.errors import HostBusy
+from runners.errors import HostBusy, HostChanged
 from runners.sessions import Outcome
 from runners.settings import load_plan
 from tests.builders import SESSION, block, run
@@ -174,7 +181,7 @@ def test_nobody_goes_on_with_a_session_that_another_process_measures(
     bench = replace(bench, say=said.append)
     write_record(tmp_path, begun)
     work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
-    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left: ran.append(record.id))
+    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left, **options: ran.append(record.id))
     other = claiming(tmp_path, begun.id)
     plan = load_plan("nightly", configs)
     with bench.store:
@@ -190,6 +197,71 @@ def test_nobody_goes_on_with_a_session_that_another_process_measures(
     assert ran == [begun.id]
 
 
+def test_what_another_process_begins_while_this_one_fetches_is_left_to_it(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found it missing when they began; a session of two releases is narrowed to the one that is nobody's."""
+    ran, others = list[Any](), list[subprocess.Popen[str]]()
+    bench, begun = prepared(tmp_path, configs, "quick")
+    begun = replace(begun, id="20200101T000000Z-theirs")
+    plan = load_plan("nightly", configs)
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    more = Release(dbms="postgres", version="17.3", line="17")
+
+    def fetch(setup: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
+        if not others:
+            write_record(tmp_path, begun)
+            others.append(claiming(tmp_path, begun.id))
+        return {release.version: release for release in wanted}
+
+    def run(setup: MeasurementSetup, record: Any, measured: Measured, left: None, **options: Any) -> None:
+        assert record in sessions_under_way(tmp_path), "others see it, and that it is claimed, before it is measured"
+        ran.append(record)
+
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "_run", run)
+    try:
+        with bench.store:
+            measure_all(bench, plan, "small", [work])
+            assert ran == []
+            measure_all(bench, plan, "small", [replace(work, candidates=(*work.candidates, more))])
+        assert [[release.version for release in record.candidates] for record in ran] == [["17.3"]]
+    finally:
+        for other in others:
+            other.kill()
+            other.communicate()
+
+
+def test_only_one_process_at_a_time_begins_a_session(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the look at what is under way until the record is there."""
+    bench, begun = prepared(tmp_path, configs, "quick")
+    held = list[str]()
+
+    def fetch(setup: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
+        look("fetch")
+        return {release.version: release for release in wanted}
+
+    def look(during: str) -> None:
+        try:
+            FileLock(tmp_path / "sessions" / "begin.lock").acquire(timeout=0)
+        except Timeout:
+            held.append(during)
+
+    def write(state: Path, record: Any) -> Path:
+        look("write")
+        return write_record(state, record)
+
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "write_record", write)
+    monkeypatch.setattr(measurement, "_run", lambda setup, record, measured, left, **options: look("run"))
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    with bench.store:
+        measure_all(bench, load_plan("nightly", configs), "small", [work])
+    assert held == ["write"], "nobody waits for a download or a session"
+
+
 def test_a_session_that_ended_leaves_no_lock(tmp_path: Path, configs: Path) -> None:
     bench, begun = prepared(tmp_path, configs, "quick")
     bench.store.close()
@@ -198,6 +270,69 @@ def test_a_session_that_ended_leaves_no_lock(tmp_path: Path, configs: Path) -> N
         assert ours
         record.unlink()
     assert list((tmp_path / "sessions").iterdir()) == []
+
+
+def test_a_session_of_a_machine_that_changed_is_given_up_and_the_night_goes_on(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each night would end there, before anything new."""
+    ran = list[str]()
+    bench, begun = prepared(tmp_path, configs, "instructions")
+    old = replace(begun, id="20200101T000000Z-old")
+    write_record(tmp_path, old)
+
+    def run_session(plan: Any, *rest: object, **options: object) -> Outcome:
+        if plan.session_id == old.id:
+            raise HostChanged(f"session {old.id} cannot go on; give it up and begin a new one")
+        ran.append(plan.session_id)
+        return Outcome(planned=2, done=2)
+
+    monkeypatch.setattr(measurement, "_fetch", lambda setup, wanted, measured: {one.version: one for one in wanted})
+    monkeypatch.setattr(measurement, "run_session", run_session)
+    monkeypatch.setattr(Store, "block_ids", lambda store, session: {"b1", "b2"})
+    work = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    with bench.store:
+        measured = measure_all(bench, load_plan("nightly", configs), "small", [work])
+    assert len(ran) == 1 and measured.done == 2 and unfinished_sessions(tmp_path) == []
+    (told,) = measured.incomplete
+    assert old.id in told and "its 2 blocks stay" in told
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_host_in_use_leaves_what_is_timed_and_not_the_rest(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch, resumed: bool
+) -> None:
+    """One that counts may go on beside it; with nothing but timed work there is nothing to go on with. What a session
+    that was begun before still has to measure is not begun a second time."""
+    refused = list[str]()
+
+    def run_session(plan: Any, *rest: object, **options: object) -> Outcome:
+        if plan.lane == "time":
+            refused.append(plan.session_id)
+            raise HostBusy("process 7 holds core 0")
+        return Outcome(planned=2, done=2)
+
+    monkeypatch.setattr(measurement, "_fetch", lambda setup, wanted, measured: {one.version: one for one in wanted})
+    monkeypatch.setattr(measurement, "run_session", run_session)
+    monkeypatch.setattr(measurement, "_check", lambda *canary: None)
+    bench, begun = prepared(tmp_path, configs, "quick")
+    timed = Work(begun.measure, begun.config, begun.line, begun.candidates, begun.control)
+    counted = replace(
+        timed, measure=timed.measure.model_copy(update={"profile": "instructions", "lane": "instructions"})
+    )
+    plan = load_plan("nightly", configs)
+    if resumed:
+        write_record(tmp_path, begun)
+        monkeypatch.setattr(Store, "block_ids", lambda store, session: {"b1"} if session == begun.id else set())
+    with bench.store:
+        measured = measure_all(bench, plan, "small", [timed, counted])
+        assert measured.done == 2 and len(refused) == 1
+        (told,) = measured.incomplete
+        assert told == f"{refused[0]}: process 7 holds core 0"
+        assert unfinished_sessions(tmp_path) == [begun] * resumed
+        with pytest.raises(HostBusy, match="process 7"):
+            measure_all(bench, plan, "small", [timed])
+        assert measure_all(bench, plan, "small", [timed], measured=measured).done == 2, "the same job did something"
 
 
 @pytest.mark.parametrize("finished", [set(), {"b1"}])
@@ -212,6 +347,7 @@ def test_a_session_that_got_no_core_was_not_begun(
     monkeypatch.setattr(measurement, "run_session", refuse)
     monkeypatch.setattr(Store, "block_ids", lambda store, session: finished)
     bench, begun = prepared(tmp_path, configs, "instructions")
+    write_record(tmp_path, begun)
     with bench.store, pytest.raises(HostBusy):
         measurement._run(bench, begun, Measured(), None)
     assert [record.id for record in unfinished_sessions(tmp_path)] == [begun.id] * bool(finished)

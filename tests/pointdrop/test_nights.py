@@ -18,8 +18,9 @@ from history.store import Store
 from pointdrop.cli.forecast import forecast, print_forecast
 from pointdrop.cli.main import app
 from pointdrop.jobs import measurement
-from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all, named_work, planned_work
+from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.night_schedule import fits, in_night_order, postponed_text, within_budget
+from pointdrop.jobs.planned_work import named_work, planned_work
 from pointdrop.jobs.release_selection import Work, pick
 from pointdrop.jobs.session_estimates import estimates
 from pointdrop.jobs.session_records import new_record, write_record
@@ -124,14 +125,18 @@ def test_what_is_begun_has_time_for_a_block_however_many_cores_there_are(tmp_pat
 def test_a_night_names_what_it_leaves_and_fetches_none_of_it(
     tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began: list[str] = []
+    clock, began = [0.0], list[str]()
 
     def fetch(here: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
         return {release.version: release for release in wanted}
 
+    def run(here: MeasurementSetup, begun: Any, measured: Measured, left: float, **options: Any) -> None:
+        began.append(begun.measure.dbms)
+        clock[0] += 180.0
+
     monkeypatch.setattr(measurement, "_fetch", fetch)
-    monkeypatch.setattr(measurement, "_run", lambda here, begun, measured, left: began.append(f"{begun.measure.dbms}"))
-    monkeypatch.setattr(measurement.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(measurement, "_run", run)
+    monkeypatch.setattr(measurement.time, "monotonic", lambda: clock[0])
     plan = load_plan("nightly", configs)
     here = bench(tmp_path, configs)
     with here.store:
@@ -154,7 +159,7 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
         whole, nothing = matrix_rows(here, plan.model_copy(update={"budget_minutes": None}), [server], ())
         work = planned_work(here, plan, server)
     keys = ("lane", "dbms", "line", "benchmark", "releases")
-    assert [tuple(row[key] for key in keys) for row in rows] == [
+    first = [
         ("instructions", "postgres", "17,18", "sysbench", "17.5,18.2"),
         ("instructions", "mysql", "8.4,9.4", "sysbench", "8.4.6,9.4.1"),
         ("instructions", "mariadb", "10.11,11.8", "sysbench", "10.11.9,11.8.4"),
@@ -164,7 +169,9 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
         ("time", "mariadb", "11.8", "sysbench", "11.8.4"),
         ("time", "myrocks", "10.11", "sysbench", "10.11.9"),
     ]
-    assert later[0] == f"{server} postgres 18 insert time default" and len(later) == len(work) - len(rows)
+    left = "myrocks 10.11 sysbench" if server == "medium" else "postgres 18 insert"
+    assert [tuple(row[key] for key in keys) for row in rows] == (first[:-1] if server == "medium" else first)
+    assert later[0] == f"{server} {left} time default" and len(later) == len(work) - len(rows)
     assert nothing == [] and [(row["lane"], row["dbms"], row["benchmark"]) for row in whole] == [
         (one.measure.lane, one.measure.dbms, one.measure.benchmark) for one in work
     ], "as on one machine"
@@ -270,7 +277,7 @@ def test_nothing_is_begun_when_fetching_took_the_time_of_a_block(
         return {release.version: release for release in wanted}
 
     monkeypatch.setattr(measurement, "_fetch", fetch)
-    monkeypatch.setattr(measurement, "_run", lambda here, begun, measured, left: began.append(begun.id))
+    monkeypatch.setattr(measurement, "_run", lambda here, begun, measured, left, **options: began.append(begun.id))
     monkeypatch.setattr(measurement.time, "monotonic", lambda: clock[0])
     plan = load_plan("nightly", configs)
     work = [one for one in all_work(plan, "postgres") if one.measure.lane == "instructions"]
@@ -281,6 +288,34 @@ def test_nothing_is_begun_when_fetching_took_the_time_of_a_block(
     assert measured.incomplete == [
         "left for the next night, since 20 minutes do not hold it: postgres sysbench default"
     ]
+
+
+@pytest.mark.parametrize(("spent_s", "begins"), [(0.0, True), (300.0, False)])
+def test_a_whole_night_begins_a_block_whatever_is_expected_of_it(
+    tmp_path: Path, configs: Path, monkeypatch: pytest.MonkeyPatch, spent_s: float, begins: bool
+) -> None:
+    """Else what is expected would never change, and the work be left for the next night for ever."""
+    clock, began = [0.0], list[bool]()
+
+    def fetch(here: MeasurementSetup, wanted: Any, measured: Measured) -> dict[str, Release]:
+        clock[0] += 30.0
+        return {release.version: release for release in wanted}
+
+    def run(here: MeasurementSetup, begun: Any, measured: Measured, left: float, *, begin_one: bool) -> None:
+        began.append(begin_one)
+        clock[0] += 3600.0
+
+    monkeypatch.setattr(measurement, "_fetch", fetch)
+    monkeypatch.setattr(measurement, "_run", run)
+    monkeypatch.setattr(measurement.time, "monotonic", lambda: clock[0])
+    plan = load_plan("nightly", configs)
+    work = [one for one in all_work(plan, "postgres") if one.measure.lane == "time"]
+    here = bench(tmp_path, configs)
+    with here.store:
+        measured = measure_all(here, plan, "small", work, budget_minutes=20, spent_s=spent_s)
+        forecasts = within_budget(estimates(here, plan, "small", work, 1), 20, spent_s)
+    assert began == [True] * begins and len(measured.incomplete) == 1
+    assert forecasts == [begins, *[False] * (len(work) - 1)], "and the dry run says so"
 
 
 def test_what_is_left_is_told_with_config_and_benchmark() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from history.model import Block
 from runners.sessions import Estimate, estimate
 from runners.sessions.estimates import MARGIN, NEWEST_BLOCKS, SESSION_S, block_range, needed_s
+from runners.sessions.planning import settle_seconds
 from tests.small_plans import small_plan
 
 TESTS = ("update-index.range100", "point-query.range100")
@@ -123,13 +125,34 @@ def test_noisy_blocks_are_repeated_at_the_upper_end() -> None:
 
 
 def test_a_block_begins_that_will_end_by_what_is_known() -> None:
-    """Of a prior the middle will do: the upper end is so high that nothing would ever begin."""
+    """Of a prior the middle will do: the upper end is so high that nothing would ever begin. What was seen once is
+    enough: with a margin on top, what took most of a night would never begin again."""
     plan = small_plan()
-    learned = estimate(plan, (), 1, blocks_of([20.0], load=10.0))
-    assert learned.block_s == pytest.approx((20 + 10) * (1 + MARGIN))
-    assert needed_s(plan, blocks_of([20.0], load=10.0), load=False) == pytest.approx(20 * (1 + MARGIN))
+    once = blocks_of([20.0], load=10.0)
+    assert estimate(plan, (), 1, once).block_s == needed_s(plan, once, load=True) == pytest.approx(20 + 10)
+    assert needed_s(plan, once, load=False) == pytest.approx(20)
+    often = blocks_of([20.0] * 39 + [900.0])
+    assert 20 < needed_s(plan, often, load=False) == block_range(plan, often).high < 22, "one that hung is no rule"
+    here = {block.run.release.version for block in plan.blocks}
+    assert estimate(plan, (), 1, once, here).block_s == pytest.approx(20), "data that is here is not loaded"
     prior = block_range(plan, [])
     assert prior.low < needed_s(plan, [], load=False) < prior.high
+
+
+def test_a_prior_holds_the_heating_of_each_part() -> None:
+    """At most two minutes before each, of two parts here; a counted test has it within its own time."""
+    for lane, parts in (("time", 2), ("instructions", 0)):
+        small = small_plan(lane=lane)
+        server = small.server.model_copy(update={"rows": 50_000_000, "tables": 1, "threads": 1})
+        large = replace(small, server=server, profile=small.profile.model_copy(update={"scale": None}))
+        settle = settle_seconds(large) - settle_seconds(small)
+        more, less = block_range(large, []), block_range(small, [])
+        assert less.high - less.low < 100 + (lane == "instructions") * 100, "a few thousand rows are read at once"
+        if parts:
+            assert more.high - less.high == pytest.approx(parts * 120 + settle, abs=5)
+            assert more.low - less.low == pytest.approx(settle)
+        else:
+            assert more == less
 
 
 def test_data_that_is_kept_may_be_the_right_one() -> None:

@@ -161,6 +161,15 @@ def test_no_block_begins_that_cannot_end_in_time(run: Callable[..., Outcome], ma
     assert not started
     assert "time is up with 2 blocks left" in outcome.stopped
     assert not outcome.complete
+    sink = BlockSink()
+    outcome = run(make_plan(), sink, budget_s=0.5, begin_one=True, on_event=on_event)
+    assert len(started) == len(sink.blocks) == 1, "with a whole night ahead one begins all the same, and no second one"
+    assert "time is up with 1 blocks left" in outcome.stopped
+    (block,) = sink.blocks
+    slow = block.model_copy(update={"phases": block.phases | {"block": block.phases["block"] | {"load": 1e5}}})
+    outcome = run(make_plan(session_id="again"), sink, budget_s=600, known=[slow])
+    assert outcome.done + outcome.noisy == 1, "the one whose data is kept begins, since nothing is loaded for it"
+    assert "time is up with 1 blocks left" in outcome.stopped
 
 
 def test_a_config_the_release_cannot_run_is_skipped_and_said(run: Callable[..., Outcome], make_plan: MakePlan) -> None:
