@@ -10,6 +10,7 @@ from alerts import AlertSettings, SyncReport, preview, sync
 from alerts.issue_state import issue_state_of
 from alerts.lifecycle import State
 from alerts.trackers import Issue
+from history import queries
 from history.model import Finding, FindingEvent, Fingerprint, Release, Session
 from history.store import Store
 from tests.alerts.conftest import GitHubPlace, Place
@@ -192,7 +193,7 @@ def test_a_boundary_that_is_no_longer_found_is_withdrawn_on_the_second_day(night
 
 
 def test_a_boundary_that_is_not_measured_by_the_new_method_is_not_withdrawn(
-    place: Place, settings: AlertSettings
+    place: Place, settings: AlertSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the older method measured no longer counts: that nothing is found there says nothing."""
     with Store.open("sqlite://") as store:
@@ -200,6 +201,7 @@ def test_a_boundary_that_is_not_measured_by_the_new_method_is_not_withdrawn(
         counted = [measurement(test, "insn/o", BASE[test]) for test in TESTS]
 
         def measure(method: int, *versions: str) -> None:
+            monkeypatch.setattr(queries, "METHOD", str(method))
             name = f"method-{method}-{versions[0]}"
             facts = {"cpu_model": "Ryzen 7 7840HS", "workload": "1", "method": str(method)}
             session = Session(
