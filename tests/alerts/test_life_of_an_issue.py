@@ -206,7 +206,7 @@ def test_a_boundary_that_is_not_measured_by_the_new_method_is_not_withdrawn(
             facts = {"cpu_model": "Ryzen 7 7840HS", "workload": "1", "method": str(method)}
             session = Session(
                 id=name, host="bee-1", server="local", fingerprint=Fingerprint(facts=facts),
-                started=NOW + timedelta(days=method),
+                started=NOW + timedelta(days=method), control="17.3",
             )  # fmt: skip
             store.append_session(session)
             for version in versions:
