@@ -47,15 +47,16 @@ sysbench.cmdline.options = {
 
 -- The warm-up of a counted test ---------------------------------------------------------------------------
 
--- Its ids are not drawn but walked, every WALK_STEP-th of the table and a quarter of it twice, so that each page is
--- searched as often as a structure that builds itself wants before it is built. InnoDB hashes a page after a search for
--- every 16th of its rows, and begins with that only after the first hundred searches of an index. The step has no factor
--- in common with the sizes of tables, so that the second round meets other rows.
-local WALK_STEP, WALK_ROUNDS = 7, 1.25
+-- Its ids are not drawn but walked, every so many of the table and a quarter of it twice, so that each page is searched as
+-- often as a structure that builds itself wants before it is built. InnoDB hashes a page after a search for every 16th of
+-- its rows, and begins with that only after the first hundred searches of an index; a page of Postgres, with 38 rows, has
+-- its image in the WAL after one write. Steps have no factor in common with the sizes of tables, so that the second round
+-- meets other rows.
+local WALK_STEPS, WALK_ROUNDS = { pgsql = 29, mysql = 11 }, 1.25
 -- It ends sooner when its events have read the table so many times: what one search costs is then nothing beside them.
-local READ_ROUNDS = 5
+local READ_ROUNDS = 3
 -- And there are that many events at least, for plans that are chosen anew after a few executions.
-local LEAST_EVENTS = 10
+local LEAST_EVENTS = 6
 
 -- Rows that the walk has stepped over, and that its events have read; nil while ids are drawn.
 local walk
@@ -69,16 +70,16 @@ end
 
 local function walked_id()
    local id = walk.stepped % sysbench.opt.table_size + 1
-   walk.stepped = walk.stepped + WALK_STEP
+   walk.stepped = walk.stepped + walk.step
    return id
 end
 
 -- Runs `body` until the walk is done.
 local function walk_through(body)
    local rows, events = sysbench.opt.table_size, 0
-   walk = { stepped = 0, read = 0 }
+   walk = { step = WALK_STEPS[sysbench.sql.driver():name()], stepped = 0, read = 0 }
    while events < LEAST_EVENTS or
-      (walk.stepped < WALK_ROUNDS * rows and walk.read < READ_ROUNDS * rows and events * WALK_STEP < WALK_ROUNDS * rows) do
+      (walk.stepped < WALK_ROUNDS * rows and walk.read < READ_ROUNDS * rows and events * walk.step < WALK_ROUNDS * rows) do
       body()
       events = events + 1
    end
