@@ -42,7 +42,7 @@ class PatchError(RunnersError):
 
 
 class Refused(PatchError):
-    """Whoever asks may not, or asks for something that is not to be had."""
+    """The person who asks may not, or asks for something that does not exist."""
 
 
 class BadResult(PatchError):

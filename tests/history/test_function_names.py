@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import pytest
@@ -81,7 +80,6 @@ def test_captured_names(name: str, base: str) -> None:
     assert base_name(name) == base
 
 
-@pytest.mark.skipif(shutil.which("c++filt") is None, reason="c++filt is not installed")
 def test_names_of_the_demangler() -> None:
     """The mangled name says what the base name is; the demangler of binutils writes what is read here."""
     out = subprocess.run(["c++filt"], input="\n".join(SYMBOLS), capture_output=True, text=True, check=True).stdout

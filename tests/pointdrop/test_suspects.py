@@ -131,7 +131,7 @@ def test_what_a_plan_cannot_measure_takes_no_place_and_stops_no_night() -> None:
         for n in range(MOST_SUSPECTS)
     ]
     other_plan = finding("provisional", 4, move("qps", -40, config="of-another-plan"))
-    gone = finding("provisional", 9, move("qps", -30))  # 17.9 is not to be had any more
+    gone = finding("provisional", 9, move("qps", -30))  # no source has 17.9 any more
     real = finding("provisional", 5, move("qps", -3))
     found, lost = with_available_releases(in_plan(suspects([*published, other_plan, gone, real], METRICS), PLAN), KNOWN)
     assert [str(one) for one in found] == ["small/postgres/default/sysbench/time/17.4..17.5"]

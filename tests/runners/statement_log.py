@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,13 +46,16 @@ class Sent(NamedTuple):
 
 
 @contextmanager
-def logging_server(catalogue: Catalogue, configs: Path, place: Path, dbms: str, version: str) -> Iterator[Engine]:
-    """A running server of the `default` config that logs all statements when `sent` asks it to."""
+def logging_server(configs: Path, download_state: Path, place: Path, dbms: str, version: str) -> Iterator[Engine]:
+    """A running server of the `default` config below `place` that logs all statements when `sent` asks it to."""
+    for folder in (place, *place.parents[:2]):
+        folder.chmod(0o755)
     options = render(load_dbms(dbms, configs), "default", version, SIZING)
     if dbms == "postgres":
         options = options.model_copy(update={"options": {**options.options, "log_statement": "all"}})
-    engine = engine_for(catalogue.fetch(dbms, version), options, place / f"{dbms}-{version}", state=place / "state")
-    with engine:
+    with closing(Catalogue(configs, download_state)) as catalogue:
+        installed = catalogue.fetch(dbms, version)
+    with engine_for(installed, options, place / f"{dbms}-{version}", state=place / "state") as engine:
         engine.initialise()
         engine.start()
         engine.wait_ready()

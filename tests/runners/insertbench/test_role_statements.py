@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from runners.engines import Engine
 from runners.insertbench.driver import run_step
 from runners.insertbench.roles import explain_command, prepare_command, role_commands
 from runners.meters.proc import Meter
-from runners.releases import Catalogue
 from runners.settings import InsertSize, Test, load_benchmark
 from runners.sysbench.driver import run_sysbench
 from runners.sysbench.output import parse_plans
@@ -39,12 +37,7 @@ def steps(
 ) -> Iterator[tuple[Engine, dict[str, list[Sent]]]]:
     """The server after all steps, and what was sent in each of them."""
     place = tmp_path_factory.mktemp("sent")
-    for folder in (place, *place.parents[:2]):
-        folder.chmod(0o755)
-    with (
-        closing(Catalogue(configs, download_state)) as catalogue,
-        logging_server(catalogue, configs, place, *request.param) as engine,
-    ):
+    with logging_server(configs, download_state, place, *request.param) as engine:
         run_sysbench(engine.account.command(prepare_command(engine.connection, clients=1)), deadline_s=60)
         yield engine, {name: sent_in(engine, STEPS[name]) for name in ("l.i0", "l.x", "l.i1", "qr100", "qp100")}
 

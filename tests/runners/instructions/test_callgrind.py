@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -176,7 +175,6 @@ def test_inclusive_costs_are_those_of_the_call_tree(tree: Tree, data: st.DataObj
 RECURSION = "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)); else echo $1; fi; }; f 6; f 3 > /dev/null"
 
 
-@pytest.mark.skipif(shutil.which("callgrind_annotate") is None, reason="valgrind is not installed")
 def test_inclusive_costs_are_those_of_callgrind_annotate(tmp_path: Path) -> None:
     """Of a real program with recursion; the tool counts recursive functions more than once, so those are left out."""
     dump = tmp_path / "callgrind.out"

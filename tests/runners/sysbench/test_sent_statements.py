@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from runners.engines import Engine
-from runners.releases import Catalogue
 from runners.settings import Scale, load_benchmark
 from runners.settings.benchmarks import OptionValue
 from runners.sysbench.commands import command, explain_command, prepare_command, seeded
@@ -35,12 +33,7 @@ def engine(
     request: pytest.FixtureRequest, configs: Path, download_state: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
     place = tmp_path_factory.mktemp("sent")
-    for folder in (place, *place.parents[:2]):
-        folder.chmod(0o755)
-    with (
-        closing(Catalogue(configs, download_state)) as catalogue,
-        logging_server(catalogue, configs, place, *request.param) as engine,
-    ):
+    with logging_server(configs, download_state, place, *request.param) as engine:
         run_sysbench(engine.account.command(prepare_command(engine.connection, SCALE, seed=1)), deadline_s=60)
         yield engine
 
