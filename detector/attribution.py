@@ -105,7 +105,7 @@ def origin(
             evidence.append("Both sides were measured in one session, so the machine is the same.")
         else:
             by_metric = ", ".join(
-                f"{100.0 * math.expm1(float(np.median(of_metric))):+.1f} % in {metric}"
+                f"{100.0 * math.expm1(float(np.median(of_metric))):+z.1f} % in {metric}"
                 for metric, of_metric in sorted(shifts.items())
             )
             evidence.append(f"The control release moved by {by_metric} between the sessions of the two sides.")
@@ -133,7 +133,7 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
         if scatter <= ALIKE_SPREAD * abs(middle) / 2.0:
             return (
                 f"{len(changes)} of {measured} tests of {server} moved alike in {metric} "
-                f"({middle:+.1f} %, scatter {scatter:.1f} %), which points at the machine or the build."
+                f"({middle:+z.1f} %, scatter {scatter:.1f} %), which points at the machine or the build."
             )
     return ""
 

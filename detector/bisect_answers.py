@@ -72,7 +72,7 @@ class CandidatePair(Row):
 
     def __str__(self) -> str:
         seen = self.comparison
-        return f"{seen.change_pct:+.2f} % [{seen.low_pct:+.2f}, {seen.high_pct:+.2f}]"
+        return f"{seen.change_pct:+z.2f} % [{seen.low_pct:+z.2f}, {seen.high_pct:+z.2f}]"
 
 
 class _StepSeen(Row):

@@ -52,7 +52,7 @@ def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Se
         for server, shift in zip(panel.servers, shifts.tolist(), strict=True):
             if abs(shift) >= WORTH_SAYING:
                 sentences.append(
-                    f"{server}: a shift of {100.0 * np.expm1(shift):+.1f} % common to all quiet tests of "
+                    f"{server}: a shift of {100.0 * np.expm1(shift):+z.1f} % common to all quiet tests of "
                     f"{panel.releases[release]} was taken away first."
                 )
     return tuple(sentences)
@@ -102,6 +102,6 @@ def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ..
         middle = float(np.median([move.change_pct for move in of_metric]))
         sentences.append(
             f"{family.benchmark}, {family.config}: {metric} of {tests} {'test' if tests == 1 else 'tests'} changed "
-            f"slowly since {first}, median {middle:+.1f} %, worst {worst.change_pct:+.1f} % ({worst.key.test})."
+            f"slowly since {first}, median {middle:+z.1f} %, worst {worst.change_pct:+z.1f} % ({worst.key.test})."
         )
     return *sentences, "No single release took most of it; steps that were found are not counted in."

@@ -91,8 +91,8 @@ def explanation_text(explanation: Explanation) -> str:
     for case in explanation.cases:
         verdict = "changed" if case.listed else "not listed"
         lines.append(
-            f"  {case.previous} -> {case.release}: {verdict}, {case.change_pct:+.1f} % "
-            f"({case.low_pct:+.1f} to {case.high_pct:+.1f}), probability {case.probability:.2f}"
+            f"  {case.previous} -> {case.release}: {verdict}, {case.change_pct:+z.1f} % "
+            f"({case.low_pct:+z.1f} to {case.high_pct:+z.1f}), probability {case.probability:.2f}"
         )
         lines += [f"    for: {argument}" for argument in case.pro]
         lines += [f"    against: {argument}" for argument in case.contra]

@@ -82,7 +82,7 @@ def _sentences(series: TidySeries, analysis: Analysis) -> Iterator[str]:
     yield from analysis.warnings
     positions = list(series.points)
     for event in analysis.events:
-        percent = "" if event.change_pct is None else f" of {event.change_pct:+.1f} %"
+        percent = "" if event.change_pct is None else f" of {event.change_pct:+z.1f} %"
         first, last = positions[event.start], positions[event.end - 1]
         yield f"{event.kind}{percent} from position {first} to {last}, no changepoint"
 

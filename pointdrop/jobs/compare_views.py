@@ -27,7 +27,7 @@ def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
         return WORDS[report.verdict]
     largest = max((*worse, *better), key=lambda row: abs(row.change_pct))
     measured = len({row.test for row in report.tests})
-    most = f"{name(largest.test)}, {largest.change_pct:+.1f} % {name(largest.metric)}"
+    most = f"{name(largest.test)}, {largest.change_pct:+z.1f} % {name(largest.metric)}"
     return f"Of {measured} {'test' if measured == 1 else 'tests'} {' and '.join(parts)}; most {most}."
 
 
@@ -35,7 +35,7 @@ def interval(row: TestRow) -> str:
     """`[-0.2, +0.3]`, or nothing while it is unbounded."""
     if row.low_pct is None or row.high_pct is None:
         return ""
-    return f"[{row.low_pct:+.1f}, {row.high_pct:+.1f}]"
+    return f"[{row.low_pct:+z.1f}, {row.high_pct:+z.1f}]"
 
 
 def function_sides(function: Function) -> tuple[str, str]:
@@ -95,7 +95,7 @@ def _markdown_table(rows: Iterable[TestRow]) -> str:
     lines = ["| test | metric | verdict | change | interval | blocks |", "| --- | --- | --- | ---: | --- | ---: |"]
     for row in rows:
         verdict = f"{MARKS[row.direction]} {row.direction}" if row.direction else row.verdict
-        numbers = f"{row.change_pct:+.2f} % | {interval(row)} | {row.blocks}"
+        numbers = f"{row.change_pct:+z.2f} % | {interval(row)} | {row.blocks}"
         lines.append(f"| {code(row.test)} | {code(row.metric)} | {verdict} | {numbers} |")
     return "\n".join(lines)
 
@@ -108,7 +108,7 @@ def junit(report: CompareReport) -> str:
     )  # fmt: skip
     for row in report.tests:
         case = ElementTree.SubElement(suite, "testcase", classname=f"{report.server}.{row.metric}", name=row.test)
-        message = f"{row.change_pct:+.2f} % {interval(row)}"
+        message = f"{row.change_pct:+z.2f} % {interval(row)}"
         if row.direction == "regression":
             ElementTree.SubElement(case, "failure", message=message)
         elif row.verdict == "UNKNOWN":

@@ -91,7 +91,7 @@ def _named(row: dict[str, Any]) -> dict[str, Any]:
         "noise": _pct(row[RELEASE]),
         "block": _pct(row[BLOCK]),
         "mde": _pct(row["mde"]),
-        "aa": "–" if row[AA] is None else f"{row[AA]:+.2f}".replace("-", "−"),
+        "aa": "–" if row[AA] is None else f"{row[AA]:+z.2f}".replace("-", "−"),
     }
 
 
