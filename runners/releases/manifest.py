@@ -1,6 +1,7 @@
 """`configs/dbms/<dbms>/releases.toml`: where releases come from, and what was pinned.
 
-A `[[source]]` says where releases are to be had, most trusted first; a `[[release]]` pins one:
+A `[[line]]` says what its vendor promises of a line (`runners.releases.lines`), a `[[source]]` where releases are to be
+had, most trusted first; a `[[release]]` pins one:
 
     [[release]]
     version = "17.2"
@@ -33,6 +34,7 @@ from history.files import replaced
 from history.model import Release
 from history.settings import Setting, read_model
 from history.versions import line_of, version_key
+from runners.releases.lines import Line
 from runners.releases.sources import SourceSettings
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -84,6 +86,7 @@ class Pin(Setting):
 class Manifest(Setting):
     """Everything in one `releases.toml`."""
 
+    line: tuple[Line, ...] = ()
     source: tuple[SourceSettings, ...] = ()
     release: tuple[Pin, ...] = ()
 
