@@ -198,7 +198,7 @@ class Catalogue:
                 what = "was withdrawn" if pin.withdrawn else "cannot run"
                 raise NotRunnable(f"{dbms} {version} {what}: {reason}")
             settings = self._sources(dbms, pin.source)[0]
-            offer = Offer(pin.version, pin.locator, pin.released)
+            offer = pin.offer()
         else:
             settings, offer = self._find_offer(dbms, version, source)
         with self.cache.lock(f"{dbms}-{settings.name}-{version}".replace("/", "_")):
@@ -293,7 +293,7 @@ class Catalogue:
         pin = Pin(
             version=offer.version, line=line_of(dbms, offer.version), released=offer.released, source=source,
             locator=offer.locator, size=download.size, sha256=download.sha256, upstream=download.upstream,
-            verified=download.verified, signature=download.signature,
+            verified=download.verified, signature=download.signature, platform=download.platform,
         )  # fmt: skip
         self.pin(dbms, [pin])
         return pin

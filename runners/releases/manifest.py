@@ -35,7 +35,7 @@ from history.model import Release
 from history.settings import Setting, read_model
 from history.versions import line_of, version_key
 from runners.releases.lines import Line
-from runners.releases.sources import SourceSettings
+from runners.releases.sources import Offer, SourceSettings
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -50,6 +50,8 @@ class Pin(Setting):
     """Name of the `[[source]]` it comes from."""
     locator: str = ""
     """What the source calls it: an artifact version, a package version, an address, a commit."""
+    platform: str = ""
+    """Which of the vendor's builds it is, where it makes several: `linux-glibc2.12`."""
     size: int | None = None
     """Bytes of everything that is downloaded."""
     sha256: Sha256 | None = None
@@ -69,6 +71,10 @@ class Pin(Setting):
         if self.sha256 and not (self.source and self.verified):
             raise ValueError("a pinned release says its source, and how it was verified")
         return self
+
+    def offer(self) -> Offer:
+        """The pin as what its source is asked for."""
+        return Offer(self.version, self.locator, self.released, self.platform)
 
     def release(self, dbms: str) -> Release:
         """The pin as the word the rest of the project uses."""
