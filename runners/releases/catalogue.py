@@ -167,7 +167,7 @@ class Catalogue:
 
     def source_of(self, dbms: str, name: str) -> Source[Any]:
         """The source of this name; UnknownRelease when the manifest has none."""
-        return open_source(self._sources(dbms, name)[0], self._folder(dbms), self.cache.root)
+        return open_source(self._sources(dbms, name)[0], self._folder(dbms), self.cache.root, offline=self._offline)
 
     def _metadata_path(self, dbms: str, source: str) -> Path:
         return self.cache.root / "metadata" / dbms / f"{source}.json"
@@ -249,7 +249,7 @@ class Catalogue:
         if not isinstance(settings, GitSettings):
             raise UnknownRelease(f"source {source!r} of {dbms} is no git repository, so nothing of it can be built")
         settings = settings.model_copy(update={"url": repository or settings.url})
-        opened = open_source(settings, self._folder(dbms), self.cache.root, patch, sandbox)
+        opened = open_source(settings, self._folder(dbms), self.cache.root, patch, sandbox, self._offline)
         return self._build(dbms, opened, Offer("", ref), source, patch, sandbox)
 
     def build_tree(
@@ -257,7 +257,8 @@ class Catalogue:
     ) -> Installed:
         """A source tree as it is, uncommitted changes too, with `patch` applied: `17.2+t5dc0a1...`."""
         recipes = (source.recipe for source in self.manifest(dbms).source if isinstance(source, GitSettings))
-        builder = builder_for(recipe or next(recipes, ""), self._folder(dbms), self.cache.root, patch, sandbox)
+        named = recipe or next(recipes, "")
+        builder = builder_for(named, self._folder(dbms), self.cache.root, patch, sandbox, self._offline)
         return self._build(dbms, self._local(dbms, folder, builder), Offer("", str(folder)), "tree", patch, sandbox)
 
     def adopt(self, dbms: str, prefix: Path) -> Installed:

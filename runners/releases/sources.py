@@ -221,8 +221,8 @@ class TarballSettings(_Settings):
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     """Which of a release's files is wanted, as patterns with `{version}` and `{platform}`; the first that fits."""
     platforms: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """What stands for `{platform}`, best first, by line or pattern of lines; the first entry that fits counts. A build for
-    another platform is made with another compiler, so a line keeps one as long as its vendor has it."""
+    """What stands for `{platform}`, best first, by line or pattern of lines; the first entry that fits counts. A build
+    for another platform is made with another compiler, so a line keeps one as long as its vendor has it."""
     subtree: str = "*"
     keys: tuple[KeyEra, ...] = ()
     recipe: str = ""
