@@ -174,10 +174,12 @@ class Catalogue:
 
     def _ask(self, dbms: str, settings: SourceSettings) -> None:
         try:
-            offers = self.source_of(dbms, settings.name).offers()
+            source = self.source_of(dbms, settings.name)
+            offers = source.offers()
         except (ReleaseError, BadSettings) as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
+        self.warnings += [f"{dbms} from {settings.name}: {note}" for note in source.notes]
         write_atomically(self._metadata_path(dbms, settings.name), _OFFERS.dump_json(offers, indent=1).decode())
 
     def _remembered(self, dbms: str, source: str) -> Sequence[Offer]:

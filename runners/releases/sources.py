@@ -126,6 +126,8 @@ class Source(ABC, Generic[S]):
         self._folder = folder
         self._cache = cache
         self._builder = builder
+        self.notes: list[str] = []
+        """What could not be asked while the rest could, as sentences."""
 
     @abstractmethod
     def offers(self) -> list[Offer]:

@@ -31,7 +31,8 @@ class TarballSource(Source[TarballSettings]):
 
     @property
     def _pages(self) -> VendorPages:
-        return VendorPages(self._settings.address.rstrip("/"), self._web.text, self._settings.current.rstrip("/"))
+        address, current = self._settings.address.rstrip("/"), self._settings.current.rstrip("/")
+        return VendorPages(address, self._web.text, current, self.notes)
 
     def offers(self) -> list[Offer]:
         return OFFERS[self._settings.vendor](self._pages)

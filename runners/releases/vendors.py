@@ -39,6 +39,8 @@ class VendorPages:
     get: Get
     current: str = ""
     """Where those of the newest releases begin, when `address` is an archive."""
+    notes: list[str] = field(default_factory=list)
+    """What could not be read while the rest could; grows."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,10 @@ def _mysql_listed(pages: VendorPages, address: str) -> dict[str, str]:
 def mysql_offers(pages: VendorPages) -> list[Offer]:
     versions = _mysql_listed(pages, f"{pages.address}/community/")
     if pages.current:
-        versions |= _mysql_listed(pages, f"{pages.current}/downloads/mysql/")
+        try:
+            versions |= _mysql_listed(pages, f"{pages.current}/downloads/mysql/")
+        except SourceUnavailable as error:  # two sites: what the archive has can be had all the same
+            pages.notes.append(f"the newest release of each line is not known: {error}")
     return [Offer(version, version) for version in versions]
 
 

@@ -204,6 +204,31 @@ def test_doing_the_work_leaves_no_work(
     assert pick(wanted, "default", releases(known), done) == []
 
 
+@given(
+    known=st.lists(st.sampled_from(REALISTIC["mysql"]), unique=True, min_size=1),
+    today=st.dates(date(2023, 1, 1), date(2036, 1, 1)),
+    newest_lines=st.integers(0, 4),
+    lane=st.sampled_from(["time", "instructions"]),
+)
+def test_a_night_of_mysql_measures_each_once_beside_a_control_that_lasts_and_the_next_finds_nothing(
+    known: list[str], today: date, newest_lines: int, lane: str
+) -> None:
+    wanted = Measure.model_validate({
+        "dbms": "mysql", "profile": "quick", "lane": lane, "newest_lines": newest_lines, "supported_lines": True,
+        "newest_releases": 1,
+    })  # fmt: skip
+    there, tonight = releases(known, "mysql"), calendar("mysql", today.isoformat())
+    work = pick(wanted, "default", there, {}, tonight)
+    chosen = [version for item in work for version in versions(item)]
+    assert len(chosen) == len(set(chosen)) and pick(wanted, "default", there, dict.fromkeys(chosen, 2), tonight) == []
+    for item in work:
+        line = item.candidates[0].line
+        before = [r.line for r in there if version_key("mysql", r.line) < version_key("mysql", line)]
+        if item.line == "majors" and any(map(tonight.has_point_releases, before)):
+            assert tonight.has_point_releases(item.control.line)
+        assert lane == "instructions" or item.line in ("majors", line)
+
+
 @given(st.lists(st.integers(), unique=True), st.integers(0, 12))
 def test_spread_keeps_order_and_both_ends(items: list[int], count: int) -> None:
     known = releases([f"17.{n}" for n in range(len(items))])

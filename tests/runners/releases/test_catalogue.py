@@ -141,6 +141,26 @@ def test_pins_of_a_source_that_was_removed_are_passed_over(catalogue: Catalogue,
     assert catalogue.fetch("mariadb", "10.11.9").release.build == "vendor"
 
 
+def test_what_half_of_a_source_says_of_the_other_is_a_warning(project: Path, site: Site, tmp_path: Path) -> None:
+    site.mysql("8.4.8", b"", "")
+    folder = project / "dbms" / "mysql"
+    folder.mkdir()
+    (folder / "releases.toml").write_text(
+        f'''[[source]]
+name = "tarball"
+kind = "tarball"
+vendor = "mysql"
+address = "{site.address}/archives"
+current = "{site.address}"
+files = ['mysql-{{version}}-linux-glibc2\\.12-x86_64\\.tar\\.xz']
+'''
+    )
+    catalogue = Catalogue(project, tmp_path / "state")
+    assert [release.version for release in catalogue.discover("mysql")] == ["8.4.8"]
+    [warning] = catalogue.warnings
+    assert warning.startswith("mysql from tarball: the newest release of each line is not known: ") and "404" in warning
+
+
 def test_a_pin_keeps_the_platform_it_was_made_of(
     catalogue: Catalogue, project: Path, site: Site, tmp_path: Path
 ) -> None:

@@ -357,8 +357,25 @@ def test_what_came_before_the_newest_still_comes_from_the_archive(
     assert tarball.download(Offer("8.4.8", "8.4.8"), into).parts[0].size == len(b"archived")
     with pytest.raises(SourceUnavailable, match=r"8\.4\.7: neither among the vendor's newest, 8\.4\.9, nor archived"):
         tarball.download(Offer("8.4.7", "8.4.7"), into)
-    site.routes["/downloads/mysql/"] = Answer(b"<html>We have redesigned our site</html>")
-    with pytest.raises(SourceUnavailable, match="/downloads/mysql/: the page lists no versions"):
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(b"<html>We have redesigned our site</html>"), "/downloads/mysql/: the page lists no versions"),
+        (Answer(b"no programs, please", 403), "/downloads/mysql/: the server answers 403"),
+    ],
+)
+def test_the_archive_is_read_where_the_page_of_the_newest_is_not_to_be_had_and_that_is_said(
+    site: Site, tmp_path: Path, keys: tuple[Key, Key], answer: Answer, said: str
+) -> None:
+    tarball = newest_and_archive(site, tmp_path, keys[0])
+    site.routes["/downloads/mysql/"] = answer
+    assert [offer.version for offer in tarball.offers()] == ["8.4.8"]
+    [note] = tarball.notes
+    assert said in note and "the newest release of each line is not known" in note
+    site.routes["/archives/community/"] = answer
+    with pytest.raises(SourceUnavailable, match="/archives/community/"):
         tarball.offers()
 
 
