@@ -74,8 +74,10 @@ def line_of(dbms: str, version: str) -> str:
 
     Raises InvalidRecord when the version does not begin with the numbers that name a line.
 
-    >>> [line_of("postgres", v) for v in ("10.23", "18beta1")], line_of("mysql", "9.7.0"), line_of("mariadb", "10.11.5")
-    (['10', '18'], '9.7', '10.11')
+    >>> [line_of("postgres", v) for v in ("10.23", "18beta1")], line_of("mariadb", "10.11.5")
+    (['10', '18'], '10.11')
+    >>> [line_of("mysql", v) for v in ("9.7.0", "26.7.1")]  # since July 2026 a year and a month
+    ['9.7', '26.7']
     """
     match = _VERSION.fullmatch(version)
     numbers = match["numbers"].split(".") if match else []

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import UTC, date, datetime
 
 from history.model import Release
 from pointdrop.jobs.measurement import MeasurementSetup
 from pointdrop.jobs.night_schedule import in_night_order
 from pointdrop.jobs.release_selection import Work, pick, select_named
 from runners.releases import Catalogue
+from runners.releases.lines import LineCalendar
 from runners.settings import Measure, Plan
 
 
 def planned_work(
-    setup: MeasurementSetup, plan: Plan, server: str, dbms: Collection[str] = (), *, discover: bool = True
+    setup: MeasurementSetup,
+    plan: Plan,
+    server: str,
+    dbms: Collection[str] = (),
+    *,
+    discover: bool = True,
+    today: date | None = None,
 ) -> list[Work]:
     """What `plan` wants measured on `server`, of the DBMS named (all when none is), in the order in which it is done.
 
-    The sources are asked what there is, unless `discover` says that what they last offered will do.
+    The sources are asked what there is, unless `discover` says that what they last offered will do. `today`, by UTC
+    unless it is given, decides which lines are still supported.
     """
     work: list[Work] = []
     measures = _measures(plan, dbms)
@@ -26,7 +35,8 @@ def planned_work(
     for measure in measures:
         for config in measure.configs:
             measured = setup.store.measured(measure.dbms, config, measure.benchmark, measure.lane, server)
-            work += pick(measure, config, runnable_releases(setup.catalogue, measure.dbms), measured)
+            releases = runnable_releases(setup.catalogue, measure.dbms)
+            work += pick(measure, config, releases, measured, _calendar(setup, measure.dbms, today))
     return in_night_order(work)
 
 
@@ -35,8 +45,13 @@ def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versi
     work: list[Work] = []
     for measure in _measures(plan, dbms):
         for config in measure.configs:
-            work += select_named(measure, config, runnable_releases(setup.catalogue, measure.dbms), versions)
+            releases = runnable_releases(setup.catalogue, measure.dbms)
+            work += select_named(measure, config, releases, versions, _calendar(setup, measure.dbms))
     return in_night_order(work)
+
+
+def _calendar(setup: MeasurementSetup, dbms: str, today: date | None = None) -> LineCalendar:
+    return LineCalendar(setup.catalogue.manifest(dbms).line, today or datetime.now(UTC).date())
 
 
 def _measures(plan: Plan, dbms: Collection[str]) -> list[Measure]:

@@ -16,9 +16,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from history.errors import BadSettings
-from history.model import Release
+from history.model import MAJORS, Release
 from history.versions import version_key
+from runners.releases.lines import LineCalendar
 from runners.settings.plans import Backfill, Measure
+
+#: For a DBMS of whose lines nothing is known: all are alike, and none ends.
+NO_CALENDAR = LineCalendar()
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class Work:
     measure: Measure
     config: str
     line: str
-    """The line of all candidates; empty when a session spans lines (back-fill of the instructions lane)."""
+    """The line of all candidates; `majors` for those of innovation and rolling lines, which have no point releases to
+    be compared with; empty when a session spans lines (back-fill of the instructions lane)."""
     candidates: tuple[Release, ...]
     control: Release
     again: bool = False
@@ -69,7 +74,10 @@ def spread(releases: Sequence[Release], count: int) -> list[Release]:
     return [releases[round(index * step)] for index in range(count)]
 
 
-def _wanted_lines(measure: Measure, lines: Mapping[str, list[Release]]) -> list[str]:
+def _wanted_lines(measure: Measure, lines: Mapping[str, list[Release]], calendar: LineCalendar) -> list[str]:
+    """The lines a plan names; else those of its window, the newest that get point releases, and with `supported_lines`
+    those that are supported. What a line has that is measured already costs nothing, so that a line past its end drops
+    out by itself once its last release is measured."""
     unknown = [line for line in measure.lines if line not in lines]
     if unknown:
         raise BadSettings(
@@ -77,7 +85,15 @@ def _wanted_lines(measure: Measure, lines: Mapping[str, list[Release]]) -> list[
             f"{', '.join(lines) or 'none'}. Measure those with --lines, or see what the sources offer: "
             f"pointdrop releases discover {measure.dbms}"
         )
-    return list(measure.lines) or list(lines)[-measure.newest_lines :]
+    if measure.lines:
+        return list(measure.lines)
+    if not (measure.newest_lines or measure.supported_lines):
+        return list(lines)
+    lasting = [line for line in lines if calendar.has_point_releases(line)] or list(lines)
+    wanted = set(lasting[-measure.newest_lines :] if measure.newest_lines else [])
+    if measure.supported_lines:
+        wanted |= {line for line in lines if calendar.is_supported(line, list(lines))}
+    return [line for line in lines if line in wanted]
 
 
 def _backfill(
@@ -97,11 +113,14 @@ def _backfill(
     return chosen
 
 
-def _control(measure: Measure, line: str, lines: Mapping[str, list[Release]]) -> Release:
-    """The control the plan names, else the oldest known release of the line: it never changes, so every session of
-    years to come can measure it again."""
+def _control(measure: Measure, line: str, lines: Mapping[str, list[Release]], calendar: LineCalendar) -> Release:
+    """The control the plan names, else the oldest known release of the line, or of the line with point releases that
+    came before an innovation or rolling one: it never changes, so every session of years to come can measure it again.
+    """
     if not measure.control:
-        return lines[line][0]
+        names = list(lines)
+        lasting = [name for name in names[: names.index(line) + 1] if calendar.has_point_releases(name)]
+        return lines[lasting[-1] if lasting else line][0]
     controls = [r for releases in lines.values() for r in releases if r.version == measure.control]
     if not controls:
         advice = f"Run: pointdrop releases discover {measure.dbms}"
@@ -109,12 +128,18 @@ def _control(measure: Measure, line: str, lines: Mapping[str, list[Release]]) ->
     return controls[0]
 
 
-def pick(measure: Measure, config: str, releases: Iterable[Release], measured: Mapping[str, int]) -> list[Work]:
+def pick(
+    measure: Measure,
+    config: str,
+    releases: Iterable[Release],
+    measured: Mapping[str, int],
+    calendar: LineCalendar = NO_CALENDAR,
+) -> list[Work]:
     """The sessions that `measure` wants for one of its configs: one a line in the time lane, one in all in the other,
     since counted instructions have no session effect to share.
 
     `releases` are the runnable releases of the DBMS; `measured` maps versions to their blocks that count in this lane,
-    config, benchmark and server.
+    config, benchmark and server; `calendar` has the day, and what is known of the lines.
 
     Raises BadSettings when the plan names a line, release or control that is not known.
     """
@@ -124,20 +149,26 @@ def pick(measure: Measure, config: str, releases: Iterable[Release], measured: M
         return _named(measure, config, releases, measured)
     if not lines:
         return []
-    newest = _wanted_lines(measure, lines)
+    newest = _wanted_lines(measure, lines, calendar)
     wanted = {line: lines[line][-measure.newest_releases :] for line in newest}
     if measure.backfill:
         for release in _backfill(measure.backfill, lines, newest, measured):
             wanted.setdefault(release.line, []).append(release)
     missing = {line: _missing(releases, measured, measure.blocks) for line, releases in wanted.items()}
-    return _sessions(measure, config, missing, lines)
+    return _sessions(measure, config, missing, lines, calendar)
 
 
-def select_named(measure: Measure, config: str, releases: Iterable[Release], versions: Collection[str]) -> list[Work]:
+def select_named(
+    measure: Measure,
+    config: str,
+    releases: Iterable[Release],
+    versions: Collection[str],
+    calendar: LineCalendar = NO_CALENDAR,
+) -> list[Work]:
     """Sessions for just the releases named, arranged as `pick` arranges them; names of other DBMS are passed over."""
     lines = releases_by_line(releases)
     wanted = {line: tuple(r for r in of_line if r.version in versions) for line, of_line in lines.items()}
-    return [replace(work, again=True) for work in _sessions(measure, config, wanted, lines)]
+    return [replace(work, again=True) for work in _sessions(measure, config, wanted, lines, calendar)]
 
 
 def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: int) -> tuple[Release, ...]:
@@ -166,11 +197,17 @@ def _sessions(
     config: str,
     wanted: Mapping[str, tuple[Release, ...]],
     lines: Mapping[str, list[Release]],
+    calendar: LineCalendar,
 ) -> list[Work]:
     wanted = {line: releases for line, releases in wanted.items() if releases}
     if measure.lane == "instructions" and len(wanted) > 1:
-        wanted = {"": in_version_order(release for releases in wanted.values() for release in releases)}
+        every = in_version_order(release for releases in wanted.values() for release in releases)
+        return [Work(measure, config, "", every, _control(measure, every[-1].line, lines, calendar))]
+    sessions: dict[tuple[str, Release], list[Release]] = {}
+    for line, releases in wanted.items():
+        name = line if calendar.has_point_releases(line) else MAJORS
+        sessions.setdefault((name, _control(measure, line, lines, calendar)), []).extend(releases)
     return [
-        Work(measure, config, line, releases, _control(measure, releases[-1].line, lines))
-        for line, releases in wanted.items()
+        Work(measure, config, name, in_version_order(releases), control)
+        for (name, control), releases in sessions.items()
     ]

@@ -4,6 +4,7 @@
     arguments = ["--without-readline"]         # after those that Pointdrop gives: prefix, compiler launcher
     packages = ["build-essential", "bison"]    # named in the message when a step fails
     environment = { CFLAGS = "-O2 -g" }
+    [[requires]]                               # what the source asks for and lacks: `runners.releases.requirements`
 
 A build runs as the account servers run as, never as root; with `sandbox` it sees neither the network nor anything
 but the system's programs and its own directory. ccache is used where it is installed. The log is kept.
@@ -28,6 +29,8 @@ from runners.bounds import LEAST_FREE_BYTES, DiskFull, run_within, scope
 from runners.engines.account import server_account
 from runners.errors import BuildFailed
 from runners.releases.archives import links_out, remove_tree
+from runners.releases.cache import Cache
+from runners.releases.requirements import Requirement, supply
 from runners.sandbox import BUILD, sandboxed
 
 #: MySQL, the slowest, on two cores without a warm ccache.
@@ -45,6 +48,7 @@ class BuildRecipe(Setting):
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
     packages: tuple[str, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
 
 def steps(
@@ -97,18 +101,21 @@ class Builder:
         patch: Path | None = None,
         sandbox: bool = False,
         jobs: int | None = None,
+        offline: bool = False,
     ) -> None:
         self.recipe = recipe
         self._state = state
         self._patch = patch
         self._sandbox = sandbox
         self._jobs = jobs or os.cpu_count() or 1
+        self._offline = offline
 
     @property
     def unpack_key(self) -> str:
         """Everything that a build depends on besides its source."""
         patch = hashlib.sha256(self._patch.read_bytes()).hexdigest() if self._patch else ""
-        return f"\n{self.recipe.model_dump_json()}\n{compiler()}\n{patch}"
+        recipe = self.recipe.model_dump_json(exclude=None if self.recipe.requires else {"requires"})
+        return f"\n{recipe}\n{compiler()}\n{patch}"
 
     @contextmanager
     def source_tree(self, into: Path) -> Iterator[Path]:
@@ -123,11 +130,12 @@ class Builder:
     def build(self, source: Path, into: Path, prefix: Path) -> None:
         """Patch, configure, compile, install: `into` gets what belongs at `prefix`.
 
-        BuildFailed names the step, shows the end of the log, and says where all of it is.
+        BuildFailed names the step, shows the end of the log, and says where all of it is. What the source requires
+        besides: as `supply`.
         """
         into.parent.chmod(0o755)  # a temporary directory, closed to everybody else until now
         account = server_account()
-        work, stage = into.with_name("build"), into.with_name("stage")
+        work, stage, required = (into.with_name(name) for name in ("build", "stage", "required"))
         cache = (self._state / "ccache").resolve()  # it may be a link to a larger disk, also one not yet made
         cache.mkdir(parents=True, exist_ok=True)
         for place in (into, cache):
@@ -137,21 +145,24 @@ class Builder:
                     f"builds run as {account.name}, which may not enter {barrier} on the way to {place.parent}; "
                     f"set POINTDROP_STATE to a folder that others may enter, or run: chmod o+x {barrier}"
                 )
-        for directory in (work, stage):
+        for directory in (work, stage, required):
             directory.mkdir(parents=True, exist_ok=True)
+        given = supply(self.recipe.requires, source, required, Cache(self._state), offline=self._offline)
+        recipe = self.recipe.model_copy(update={"arguments": (*self.recipe.arguments, *given)})
         if self._patch:
             copy = into.with_name("patch")
             shutil.copyfile(self._patch, copy)
             copy.chmod(0o644)
-        for directory in (source, work, stage):
+        for directory in (source, work, stage, required):
             account.own_tree(directory)
         account.own(cache)
-        path = os.defpath + ":/usr/local/bin:/usr/bin:/bin"
+        # /bin last: in the sandbox it is no link, and cmake looks for its own files beside where it was found.
+        path = "/usr/bin:/usr/local/bin:/bin"
         ccache = shutil.which("ccache", path=path) is not None
         commands = (
             [(["patch", "--strip=1", "--batch", "--forward", "--input", str(copy)], source)] if self._patch else []
         )
-        commands += steps(self.recipe, source, work, stage, prefix, self._jobs, ccache)
+        commands += steps(recipe, source, work, stage, prefix, self._jobs, ccache)
         environment = {
             "PATH": path, "HOME": str(work), "LC_ALL": "C.UTF-8",
             "CCACHE_DIR": str(cache), "CCACHE_BASEDIR": str(into.parent), "CCACHE_NOHASHDIR": "1",
@@ -190,7 +201,7 @@ class Builder:
                     f"the build installed {name}, a link that leads out of its directory; the log is {log}"
                 )
         _take_back(into)
-        for directory in (work, stage):
+        for directory in (work, stage, required):
             shutil.rmtree(directory)
 
     def _step(self, command: list[str], directory: Path, environment: Mapping[str, str], out: int, log: Path) -> None:

@@ -94,12 +94,13 @@ class Cache:
 
     # --- blobs ---
 
-    def _blob_path(self, sha256: str) -> Path:
+    def blob_path(self, sha256: str) -> Path:
+        """Where the archive with this digest is, or would be."""
         return self.root / "blobs" / sha256[:2] / sha256
 
     def blob(self, sha256: str) -> Path | None:
         """The archive with this digest, marked as used now."""
-        path = self._blob_path(sha256)
+        path = self.blob_path(sha256)
         if not path.is_file():
             return None
         os.utime(path)
@@ -107,7 +108,7 @@ class Cache:
 
     def adopt(self, path: Path, sha256: str) -> Path:
         """Move a file of known digest in; atomic, and harmless when it is there already."""
-        blob = self._blob_path(sha256)
+        blob = self.blob_path(sha256)
         blob.parent.mkdir(parents=True, exist_ok=True)
         os.utime(path)  # some clients leave it the time its vendor made it
         path.chmod(0o444)
@@ -193,7 +194,7 @@ class Cache:
             if total <= bound:
                 break
             if kind == "archive":
-                self._blob_path(name).unlink(missing_ok=True)
+                self.blob_path(name).unlink(missing_ok=True)
             elif not self._remove_prefix(name, running):
                 continue
             total -= size

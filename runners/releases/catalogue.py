@@ -167,17 +167,19 @@ class Catalogue:
 
     def source_of(self, dbms: str, name: str) -> Source[Any]:
         """The source of this name; UnknownRelease when the manifest has none."""
-        return open_source(self._sources(dbms, name)[0], self._folder(dbms), self.cache.root)
+        return open_source(self._sources(dbms, name)[0], self._folder(dbms), self.cache.root, offline=self._offline)
 
     def _metadata_path(self, dbms: str, source: str) -> Path:
         return self.cache.root / "metadata" / dbms / f"{source}.json"
 
     def _ask(self, dbms: str, settings: SourceSettings) -> None:
         try:
-            offers = self.source_of(dbms, settings.name).offers()
+            source = self.source_of(dbms, settings.name)
+            offers = source.offers()
         except (ReleaseError, BadSettings) as error:
             self.warnings.append(f"{dbms} from {settings.name}: {error}")
             return
+        self.warnings += [f"{dbms} from {settings.name}: {note}" for note in source.notes]
         write_atomically(self._metadata_path(dbms, settings.name), _OFFERS.dump_json(offers, indent=1).decode())
 
     def _remembered(self, dbms: str, source: str) -> Sequence[Offer]:
@@ -198,7 +200,7 @@ class Catalogue:
                 what = "was withdrawn" if pin.withdrawn else "cannot run"
                 raise NotRunnable(f"{dbms} {version} {what}: {reason}")
             settings = self._sources(dbms, pin.source)[0]
-            offer = Offer(pin.version, pin.locator, pin.released)
+            offer = pin.offer()
         else:
             settings, offer = self._find_offer(dbms, version, source)
         with self.cache.lock(f"{dbms}-{settings.name}-{version}".replace("/", "_")):
@@ -249,7 +251,7 @@ class Catalogue:
         if not isinstance(settings, GitSettings):
             raise UnknownRelease(f"source {source!r} of {dbms} is no git repository, so nothing of it can be built")
         settings = settings.model_copy(update={"url": repository or settings.url})
-        opened = open_source(settings, self._folder(dbms), self.cache.root, patch, sandbox)
+        opened = open_source(settings, self._folder(dbms), self.cache.root, patch, sandbox, self._offline)
         return self._build(dbms, opened, Offer("", ref), source, patch, sandbox)
 
     def build_tree(
@@ -257,7 +259,8 @@ class Catalogue:
     ) -> Installed:
         """A source tree as it is, uncommitted changes too, with `patch` applied: `17.2+t5dc0a1...`."""
         recipes = (source.recipe for source in self.manifest(dbms).source if isinstance(source, GitSettings))
-        builder = builder_for(recipe or next(recipes, ""), self._folder(dbms), self.cache.root, patch, sandbox)
+        named = recipe or next(recipes, "")
+        builder = builder_for(named, self._folder(dbms), self.cache.root, patch, sandbox, self._offline)
         return self._build(dbms, self._local(dbms, folder, builder), Offer("", str(folder)), "tree", patch, sandbox)
 
     def adopt(self, dbms: str, prefix: Path) -> Installed:
@@ -293,7 +296,7 @@ class Catalogue:
         pin = Pin(
             version=offer.version, line=line_of(dbms, offer.version), released=offer.released, source=source,
             locator=offer.locator, size=download.size, sha256=download.sha256, upstream=download.upstream,
-            verified=download.verified, signature=download.signature,
+            verified=download.verified, signature=download.signature, platform=download.platform,
         )  # fmt: skip
         self.pin(dbms, [pin])
         return pin

@@ -1,6 +1,7 @@
 """`configs/dbms/<dbms>/releases.toml`: where releases come from, and what was pinned.
 
-A `[[source]]` says where releases are to be had, most trusted first; a `[[release]]` pins one:
+A `[[line]]` says what its vendor promises of a line (`runners.releases.lines`), a `[[source]]` where releases are to be
+had, most trusted first; a `[[release]]` pins one:
 
     [[release]]
     version = "17.2"
@@ -33,7 +34,8 @@ from history.files import replaced
 from history.model import Release
 from history.settings import Setting, read_model
 from history.versions import line_of, version_key
-from runners.releases.sources import SourceSettings
+from runners.releases.lines import Line
+from runners.releases.sources import Offer, SourceSettings
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -48,6 +50,8 @@ class Pin(Setting):
     """Name of the `[[source]]` it comes from."""
     locator: str = ""
     """What the source calls it: an artifact version, a package version, an address, a commit."""
+    platform: str = ""
+    """Which of the vendor's builds it is, where it makes several: `linux-glibc2.12`."""
     size: int | None = None
     """Bytes of everything that is downloaded."""
     sha256: Sha256 | None = None
@@ -68,6 +72,10 @@ class Pin(Setting):
             raise ValueError("a pinned release says its source, and how it was verified")
         return self
 
+    def offer(self) -> Offer:
+        """The pin as what its source is asked for."""
+        return Offer(self.version, self.locator, self.released, self.platform)
+
     def release(self, dbms: str) -> Release:
         """The pin as the word the rest of the project uses."""
         return Release(
@@ -84,6 +92,7 @@ class Pin(Setting):
 class Manifest(Setting):
     """Everything in one `releases.toml`."""
 
+    line: tuple[Line, ...] = ()
     source: tuple[SourceSettings, ...] = ()
     release: tuple[Pin, ...] = ()
 

@@ -17,7 +17,7 @@ from history.files import write_atomically
 from history.versions import line_of
 from runners.errors import DigestMismatch, ReleaseError
 from runners.releases.manifest import Pin
-from runners.releases.sources import Offer, part_of
+from runners.releases.sources import part_of
 
 if TYPE_CHECKING:
     from runners.releases.catalogue import Catalogue
@@ -94,7 +94,7 @@ def verify(catalogue: Catalogue, dbms: str, version: str, *, again: bool = False
     if again:
         with catalogue.cache.workspace() as work:
             try:
-                served = source.download(Offer(pin.version, pin.locator, pin.released), work).sha256
+                served = source.download(pin.offer(), work).sha256
             except ReleaseError as error:
                 return [*problems, str(error)]
         if served != pin.sha256:

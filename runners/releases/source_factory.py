@@ -27,17 +27,25 @@ SOURCES: Mapping[str, type[Source[Any]]] = {
 
 
 def open_source(
-    settings: SourceSettings, folder: Path, cache: Path, patch: Path | None = None, sandbox: bool = False
+    settings: SourceSettings,
+    folder: Path,
+    cache: Path,
+    patch: Path | None = None,
+    sandbox: bool = False,
+    offline: bool = False,
 ) -> Source[Any]:
     """The source that `settings` describe; recipes and keys are below `folder`, private state below `cache`.
 
-    `patch` and `sandbox` are for the sources that build.
+    `patch`, `sandbox` and `offline` are for the sources that build.
     """
     recipe = settings.recipe if isinstance(settings, TarballSettings | GitSettings) else ""
-    builder = builder_for(recipe, folder, cache, patch, sandbox) if recipe else None
+    builder = builder_for(recipe, folder, cache, patch, sandbox, offline) if recipe else None
     return SOURCES[settings.kind](settings, folder, cache, builder)
 
 
-def builder_for(recipe: str, folder: Path, cache: Path, patch: Path | None, sandbox: bool) -> Builder:
+def builder_for(
+    recipe: str, folder: Path, cache: Path, patch: Path | None, sandbox: bool, offline: bool = False
+) -> Builder:
     """A builder by the recipe of this name."""
-    return Builder(read_model(folder / "recipes" / f"{recipe}.toml", BuildRecipe), cache, patch, sandbox)
+    settings = read_model(folder / "recipes" / f"{recipe}.toml", BuildRecipe)
+    return Builder(settings, cache, patch, sandbox, offline=offline)

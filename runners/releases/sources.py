@@ -12,10 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from history.settings import Setting
 from runners.errors import DigestMismatch
@@ -31,6 +32,8 @@ class Offer:
     version: str
     locator: str
     released: date | None = None
+    platform: str = ""
+    """Of which of its builds, when it was pinned already: the vendor may offer others by now."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Download:
     verified: str
     """How, in a sentence for people."""
     signature: str = "not checked"
+    platform: str = ""
+    """Which of the vendor's builds this is, by the name of its file: `linux-glibc2.12`."""
     libraries: tuple[Part, ...] = field(default=())
     """Files that the release needs but that are not the release: they are unpacked with it, and no pin names them."""
 
@@ -121,6 +126,8 @@ class Source(ABC, Generic[S]):
         self._folder = folder
         self._cache = cache
         self._builder = builder
+        self.notes: list[str] = []
+        """What could not be asked while the rest could, as sentences."""
 
     @abstractmethod
     def offers(self) -> list[Offer]:
@@ -211,12 +218,27 @@ class TarballSettings(_Settings):
     """Whose pages are read."""
     address: Annotated[str, Field(pattern=r"^https?://")]
     """Where those pages begin; a mirror of them will do."""
+    current: Annotated[str, Field(pattern=r"^(https?://.*)?$")] = ""
+    """Where those of the newest releases begin, when `address` is an archive that lacks them."""
     files: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Which of a release's files is wanted, as patterns with `{version}`; the first that fits."""
+    """Which of a release's files is wanted, as patterns with `{version}` and `{platform}`; the first that fits."""
+    platforms: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What stands for `{platform}`, best first, by line or pattern of lines; the first entry that fits counts. A build
+    for another platform is made with another compiler, so a line keeps one as long as its vendor has it."""
     subtree: str = "*"
     keys: tuple[KeyEra, ...] = ()
     recipe: str = ""
     """Set when the archive is source code."""
+
+    @model_validator(mode="after")
+    def _platforms_are_named(self) -> Self:
+        if any("{platform}" in pattern for pattern in self.files) and not self.platforms:
+            raise ValueError("files has {platform}, so platforms says which there are")
+        return self
+
+    def platforms_of(self, line: str) -> tuple[str, ...]:
+        """The platforms wanted of a line, best first."""
+        return next((names for lines, names in self.platforms.items() if fnmatchcase(line, lines)), ())
 
 
 class GitSettings(_Settings):

@@ -11,11 +11,11 @@ import zipfile
 from functools import cached_property
 from pathlib import Path
 
-from history.versions import version_key
+from history.versions import line_of, version_key
 from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases.signatures import verify_signature
 from runners.releases.sources import Download, Offer, Source, TarballSettings, check_digest, part_of
-from runners.releases.vendors import FILES, OFFERS, VendorFile
+from runners.releases.vendors import FILES, OFFERS, VendorFile, VendorPages, WantedFile
 from runners.releases.web import Web
 
 #: Best first; what is not here is not looked at.
@@ -29,12 +29,19 @@ class TarballSource(Source[TarballSettings]):
     def _web(self) -> Web:
         return Web(self._cache / "partial")
 
+    @property
+    def _pages(self) -> VendorPages:
+        address, current = self._settings.address.rstrip("/"), self._settings.current.rstrip("/")
+        return VendorPages(address, self._web.text, current, self.notes)
+
     def offers(self) -> list[Offer]:
-        return OFFERS[self._settings.vendor](self._settings.address.rstrip("/"), self._web.text)
+        return OFFERS[self._settings.vendor](self._pages)
 
     def download(self, offer: Offer, into: Path) -> Download:
         settings = self._settings
-        file = FILES[settings.vendor](settings.address.rstrip("/"), offer.version, settings.files, self._web.text)
+        platforms = settings.platforms_of(line_of(settings.vendor, offer.version))
+        wanted = WantedFile(offer.version, settings.files, (offer.platform,) if offer.platform else platforms)
+        file = FILES[settings.vendor](self._pages, wanted)
         algorithm = next((name for name in ALGORITHMS if file.checksums.get(name)), None)
         if algorithm is None:
             raise Unverifiable(f"{file.name}: the vendor publishes no checksum of it; it was not used")
@@ -57,6 +64,7 @@ class TarballSource(Source[TarballSettings]):
             upstream=f"{algorithm}:{published}",
             verified=verified + (f", and signature {signature.split()[-1][-16:]}" if algorithm in WEAK else ""),
             signature=signature,
+            platform=file.platform,
         )
 
     def _signed(self, offer: Offer, file: VendorFile, path: Path, scratch: Path) -> str:

@@ -1,6 +1,7 @@
 """What three vendors publish about their releases, read from their pages. Pure, but for the `get` that is passed in.
 
-mysql     pages for people: a list of versions, and per version its files with MD5 and a link to a signature
+mysql     pages for people: a list of versions, and per version its files with MD5 and a link to a signature; the newest
+          of each line on one site, and what came before on another, the archive
 mariadb   a REST API: major lines, then releases with files and checksums
 postgres  a directory per release, with `.sha256` beside each file
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from urllib.parse import quote
 
+from history.versions import line_of
 from runners.errors import SourceUnavailable, Unverifiable
 from runners.releases.sources import Offer
 
@@ -30,6 +32,29 @@ MYSQL_PRODUCT = 23
 
 
 @dataclass(frozen=True)
+class VendorPages:
+    """Where a vendor's pages begin, and how one is read."""
+
+    address: str
+    get: Get
+    current: str = ""
+    """Where those of the newest releases begin, when `address` is an archive."""
+    notes: list[str] = field(default_factory=list)
+    """What could not be read while the rest could; grows."""
+
+
+@dataclass(frozen=True)
+class WantedFile:
+    """Which of a release's files is wanted."""
+
+    version: str
+    patterns: Sequence[str]
+    """Of names, with `{version}` and `{platform}`."""
+    platforms: Sequence[str] = ()
+    """What may stand for `{platform}`, the best first."""
+
+
+@dataclass(frozen=True)
 class VendorFile:
     """One downloadable archive and what its vendor says of it."""
 
@@ -39,16 +64,25 @@ class VendorFile:
     """Hex digests by algorithm."""
     signature: str = ""
     """Armored detached signature."""
+    platform: str = ""
+    """What its name says it was built for."""
 
 
-def choose(names: Sequence[str], patterns: Sequence[str], version: str) -> str:
-    """The first name that the first possible pattern matches whole; `{version}` in a pattern is the version."""
-    for pattern in patterns:
-        expression = re.compile(pattern.replace("{version}", re.escape(version)))
-        for name in names:
-            if expression.fullmatch(name):
-                return name
-    raise SourceUnavailable(f"{version}: none of the vendor's {len(names)} files is one that runs here")
+def choose(names: Sequence[str], wanted: WantedFile) -> tuple[str, str]:
+    r"""(name, platform) of the first name that a pattern matches whole, with the best platform that any has.
+
+    >>> choose(["m-8.0.9-glibc2.12.gz", "m-8.0.9-glibc2.28.gz"],
+    ...        WantedFile("8.0.9", [r"m-{version}-{platform}\.gz"], ["glibc2.17", "glibc2.28", "glibc2.12"]))
+    ('m-8.0.9-glibc2.28.gz', 'glibc2.28')
+    """
+    for platform in wanted.platforms or ("",):
+        for pattern in wanted.patterns:
+            filled = pattern.replace("{version}", re.escape(wanted.version))
+            expression = re.compile(filled.replace("{platform}", re.escape(platform)))
+            for name in names:
+                if expression.fullmatch(name):
+                    return name, platform
+    raise SourceUnavailable(f"{wanted.version}: none of the vendor's {len(names)} files is one that runs here")
 
 
 # --- MySQL ---------------------------------------------------------------------------------------------------
@@ -61,9 +95,23 @@ _MYSQL_FILE = re.compile(
 )
 
 
-def mysql_versions(page: str) -> list[str]:
-    """Versions in the archive's list; letters after the number (5.0.51a) were never kept up and are left out."""
-    return list(dict.fromkeys(re.findall(r"<option[^>]*value=\"(\d+\.\d+\.\d+)\"", page)))
+_MYSQL_LIST = re.compile(r"<select\b[^>]*\b(?:name|id)=\"version\b[^>]*>.*?</select>", re.DOTALL | re.IGNORECASE)
+#: `<option value="8.4">8.4.9 LTS</option>`; in the archive both are the version. Since 2026 it may be year and month.
+_MYSQL_OPTION = re.compile(
+    r"<option\b[^>]*\bvalue=\"(?P<id>[^\"]*)\"[^>]*>\s*"
+    r"(?P<version>\d+\.\d+\.\d+|[2-9]\d\.(?:1[0-2]|[1-9]))(?![\w.])",
+    re.IGNORECASE,
+)
+
+
+def mysql_versions(page: str, where: str) -> dict[str, str]:
+    """What the addresses of a page call each version in its list; letters after the number (5.0.51a) were never kept up
+    and are left out. SourceUnavailable when the page at `where` lists none."""
+    listed = _MYSQL_LIST.search(page)
+    versions = {o["version"]: o["id"] for o in _MYSQL_OPTION.finditer(listed[0] if listed else page)}
+    if not versions:
+        raise SourceUnavailable(f"{where}: the page lists no versions, so it is not, or no longer, what is read here")
+    return versions
 
 
 def mysql_files(page: str) -> dict[str, str]:
@@ -71,20 +119,42 @@ def mysql_files(page: str) -> dict[str, str]:
     return {file["name"]: file["md5"].lower() for file in _MYSQL_FILE.finditer(html.unescape(page))}
 
 
-def mysql_offers(base: str, get: Get) -> list[Offer]:
-    return [Offer(version, version) for version in mysql_versions(get(f"{base}/community/"))]
+def _mysql_listed(pages: VendorPages, address: str) -> dict[str, str]:
+    return mysql_versions(pages.get(address), address)
 
 
-def mysql_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
-    files = mysql_files(get(f"{base}/community/?tpl=version&os={MYSQL_LINUX}&version={quote(version)}&osva="))
-    name = choose(sorted(files), patterns, version)
-    page = html.unescape(get(f"{base}/gpg/?file={quote(name)}&p={MYSQL_PRODUCT}"))
+def mysql_offers(pages: VendorPages) -> list[Offer]:
+    versions = _mysql_listed(pages, f"{pages.address}/community/")
+    if pages.current:
+        try:
+            versions |= _mysql_listed(pages, f"{pages.current}/downloads/mysql/")
+        except SourceUnavailable as error:  # two sites: what the archive has can be had all the same
+            pages.notes.append(f"the newest release of each line is not known: {error}")
+    return [Offer(version, version) for version in versions]
+
+
+def mysql_file(pages: VendorPages, wanted: WantedFile) -> VendorFile:
+    get, version = pages.get, wanted.version
+    if not pages.current or version in _mysql_listed(pages, f"{pages.address}/community/"):
+        called, site, signatures = version, f"{pages.address}/community/?tpl=version", f"{pages.address}/gpg/"
+        files_at = f"{pages.address}/get/p/{MYSQL_PRODUCT}/file"
+    else:
+        newest = _mysql_listed(pages, f"{pages.current}/downloads/mysql/")
+        if version not in newest:
+            raise SourceUnavailable(f"{version}: neither among the vendor's newest, {', '.join(newest)}, nor archived")
+        called, site = newest[version], f"{pages.current}/downloads/mysql/?tpl=platform"
+        signatures = f"{pages.current}/downloads/gpg/"
+        files_at = f"{pages.current}/get/Downloads/MySQL-{line_of('mysql', version)}"
+    files = mysql_files(get(f"{site}&os={MYSQL_LINUX}&version={quote(called)}&osva="))
+    name, platform = choose(sorted(files), wanted)
+    page = html.unescape(get(f"{signatures}?file={quote(name)}&p={MYSQL_PRODUCT}"))
     signature = re.search(r"-----BEGIN PGP SIGNATURE-----.*?-----END PGP SIGNATURE-----", page, re.DOTALL)
     return VendorFile(
         name=name,
-        url=f"{base}/get/p/{MYSQL_PRODUCT}/file/{quote(name)}",
+        url=f"{files_at}/{quote(name)}",
         checksums={"md5": files[name]},
         signature=re.sub(r"<br ?/?>", "", signature[0]) if signature else "",
+        platform=platform,
     )
 
 
@@ -108,7 +178,8 @@ def _day(text: object) -> date | None:
         return None
 
 
-def mariadb_offers(base: str, get: Get) -> list[Offer]:
+def mariadb_offers(pages: VendorPages) -> list[Offer]:
+    base, get = pages.address, pages.get
     offers = []
     with _as_the_api_gives_it(base):
         for major in json.loads(get(f"{base}/"))["major_releases"]:
@@ -120,22 +191,24 @@ def mariadb_offers(base: str, get: Get) -> list[Offer]:
     return offers
 
 
-def mariadb_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
-    url = f"{base}/{version}/"
+def mariadb_file(pages: VendorPages, wanted: WantedFile) -> VendorFile:
+    version = wanted.version
+    url = f"{pages.address}/{version}/"
     with _as_the_api_gives_it(url):
-        data = json.loads(get(url))["release_data"]
+        data = json.loads(pages.get(url))["release_data"]
         files = {str(file["file_name"]): file for file in data[version]["files"]} if version in data else {}
-        chosen = files[choose(sorted(files), patterns, version)]
+        name, platform = choose(sorted(files), wanted)
+        chosen = files[name]
         sums = chosen.get("checksum") or {}
         checksums = {name.removesuffix("sum"): str(value).lower() for name, value in sums.items() if value}
-        return VendorFile(str(chosen["file_name"]), str(chosen["file_download_url"]), checksums)
+        return VendorFile(name, str(chosen["file_download_url"]), checksums, platform=platform)
 
 
 # --- Postgres ------------------------------------------------------------------------------------------------
 
 
-def postgres_offers(base: str, get: Get) -> list[Offer]:
-    versions = re.findall(r"href=\"v(\d+(?:\.\d+)+)/?\"", get(f"{base}/"))
+def postgres_offers(pages: VendorPages) -> list[Offer]:
+    versions = re.findall(r"href=\"v(\d+(?:\.\d+)+)/?\"", pages.get(f"{pages.address}/"))
     return [Offer(version, version) for version in dict.fromkeys(versions)]
 
 
@@ -148,22 +221,22 @@ def checksum_beside(text: str, name: str) -> str:
     raise Unverifiable(f"{name}: the file beside it holds no sha256 of it; it was not used")
 
 
-def postgres_file(base: str, version: str, patterns: Sequence[str], get: Get) -> VendorFile:
-    page = get(f"{base}/v{version}/")
-    names = re.findall(r"href=\"([A-Za-z0-9._-]+)\"", page)
-    name = choose(names, patterns, version)
-    url = f"{base}/v{version}/{name}"
+def postgres_file(pages: VendorPages, wanted: WantedFile) -> VendorFile:
+    folder = f"{pages.address}/v{wanted.version}"
+    names = re.findall(r"href=\"([A-Za-z0-9._-]+)\"", pages.get(f"{folder}/"))
+    name, platform = choose(names, wanted)
+    url = f"{folder}/{name}"
     if f"{name}.sha256" not in names:
         raise Unverifiable(f"{name}: the vendor has no checksum beside it; it was not used")
-    return VendorFile(name, url, {"sha256": checksum_beside(get(f"{url}.sha256"), name)})
+    return VendorFile(name, url, {"sha256": checksum_beside(pages.get(f"{url}.sha256"), name)}, platform=platform)
 
 
-OFFERS: Mapping[str, Callable[[str, Get], list[Offer]]] = {
+OFFERS: Mapping[str, Callable[[VendorPages], list[Offer]]] = {
     "mysql": mysql_offers,
     "mariadb": mariadb_offers,
     "postgres": postgres_offers,
 }
-FILES: Mapping[str, Callable[[str, str, Sequence[str], Get], VendorFile]] = {
+FILES: Mapping[str, Callable[[VendorPages, WantedFile], VendorFile]] = {
     "mysql": mysql_file,
     "mariadb": mariadb_file,
     "postgres": postgres_file,

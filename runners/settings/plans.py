@@ -51,7 +51,9 @@ class Measure(Setting):
     lines: tuple[str, ...] = ()
     """Lines by name; empty with `newest_lines`."""
     newest_lines: int = Field(default=0, ge=0)
-    """The newest so many lines; 0 with `lines` or `versions`, or for every line."""
+    """The newest so many lines that get point releases; 0 with `lines` or `versions`, or for every line."""
+    supported_lines: bool = False
+    """Besides, every line that its vendor still supports on the day, innovation and rolling ones among them."""
     newest_releases: int = Field(default=0, ge=0)
     """The newest so many releases of each line; 0 means all of them."""
     versions: tuple[str, ...] = ()
@@ -82,6 +84,8 @@ class Measure(Setting):
         chosen = [bool(self.lines), bool(self.newest_lines), bool(self.versions)]
         if sum(chosen) > 1:
             raise ValueError("give only one of lines, newest_lines and versions")
+        if self.supported_lines and (self.lines or self.versions):
+            raise ValueError("supported_lines chooses lines, which lines or versions name already")
         if self.versions and (self.newest_releases or self.backfill):
             raise ValueError("versions names releases; newest_releases and backfill would choose others")
         return self
@@ -127,7 +131,7 @@ def adapted(
         return plan
     change: dict[str, object] = {}
     if lines:
-        change |= {"lines": tuple(lines), "newest_lines": 0, "versions": ()}
+        change |= {"lines": tuple(lines), "newest_lines": 0, "supported_lines": False, "versions": ()}
     if tests:
         named = tuple(name.strip() for name in tests.split(",") if name.strip())
         sets = {name for measure in plan.measure for name in load_benchmark(measure.benchmark, configs).sets} | {"all"}

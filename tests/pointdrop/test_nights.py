@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from history.errors import BadSettings
 from history.model import Release
+from history.settings import read_model
 from history.store import Store
 from pointdrop.cli.forecast import forecast, print_forecast
 from pointdrop.cli.main import app
@@ -27,13 +28,15 @@ from pointdrop.jobs.session_records import new_record, write_record
 from pointdrop.jobs.work_matrix import matrix_rows
 from runners.cores import usable_cores
 from runners.releases import Catalogue
+from runners.releases.manifest import Manifest, manifest_path
 from runners.sessions import Estimate
 from runners.settings import Measure, Plan, adapted, load_plan, narrowed
 
+CONFIGS = Path(__file__).parents[2] / "configs"
 #: The newest two lines of each, with two releases: the control and a new one.
 KNOWN = {
     "postgres": ("17.0", "17.5", "18.0", "18.2"),
-    "mysql": ("8.4.0", "8.4.6", "9.4.0", "9.4.1"),
+    "mysql": ("8.4.0", "8.4.6", "9.7.0", "9.7.1"),
     "mariadb": ("10.11.2", "10.11.9", "11.8.2", "11.8.4"),
     "myrocks": ("10.11.2", "10.11.9"),
 }
@@ -58,6 +61,9 @@ class Known:
     def discover(self, dbms: str) -> None:
         pass
 
+    def manifest(self, dbms: str) -> Manifest:
+        return read_model(manifest_path(CONFIGS, dbms), Manifest)
+
     def list(self, dbms: str) -> Any:
         return [SimpleNamespace(release=release, state="pinned", cached=True) for release in releases(dbms)]
 
@@ -72,7 +78,7 @@ def test_what_costs_minutes_comes_first_then_the_newest_line_of_each(configs: Pa
         for one in in_night_order(all_work(load_plan("nightly", configs)))
     ]
     four = ["postgres", "mysql", "mariadb", "myrocks"]
-    newest = ["18", "9.4", "11.8", "10.11"]
+    newest = ["18", "9.7", "11.8", "10.11"]
     assert [(lane, dbms) for lane, dbms, *_ in order[:4]] == [("i", dbms) for dbms in four]
     assert order[4:12] == [
         ("t", dbms, line, benchmark)
@@ -161,11 +167,11 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
     keys = ("lane", "dbms", "line", "benchmark", "releases")
     first = [
         ("instructions", "postgres", "17,18", "sysbench", "17.5,18.2"),
-        ("instructions", "mysql", "8.4,9.4", "sysbench", "8.4.6,9.4.1"),
+        ("instructions", "mysql", "8.4,9.7", "sysbench", "8.4.6,9.7.1"),
         ("instructions", "mariadb", "10.11,11.8", "sysbench", "10.11.9,11.8.4"),
         ("instructions", "myrocks", "10.11", "sysbench", "10.11.9"),
         ("time", "postgres", "18", "sysbench", "18.2"),
-        ("time", "mysql", "9.4", "sysbench", "9.4.1"),
+        ("time", "mysql", "9.7", "sysbench", "9.7.1"),
         ("time", "mariadb", "11.8", "sysbench", "11.8.4"),
         ("time", "myrocks", "10.11", "sysbench", "10.11.9"),
     ]

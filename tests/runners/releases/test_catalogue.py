@@ -141,6 +141,49 @@ def test_pins_of_a_source_that_was_removed_are_passed_over(catalogue: Catalogue,
     assert catalogue.fetch("mariadb", "10.11.9").release.build == "vendor"
 
 
+def test_what_half_of_a_source_says_of_the_other_is_a_warning(project: Path, site: Site, tmp_path: Path) -> None:
+    site.mysql("8.4.8", b"", "")
+    folder = project / "dbms" / "mysql"
+    folder.mkdir()
+    (folder / "releases.toml").write_text(
+        f'''[[source]]
+name = "tarball"
+kind = "tarball"
+vendor = "mysql"
+address = "{site.address}/archives"
+current = "{site.address}"
+files = ['mysql-{{version}}-linux-glibc2\\.12-x86_64\\.tar\\.xz']
+'''
+    )
+    catalogue = Catalogue(project, tmp_path / "state")
+    assert [release.version for release in catalogue.discover("mysql")] == ["8.4.8"]
+    [warning] = catalogue.warnings
+    assert warning.startswith("mysql from tarball: the newest release of each line is not known: ") and "404" in warning
+
+
+def test_a_pin_keeps_the_platform_it_was_made_of(
+    catalogue: Catalogue, project: Path, site: Site, tmp_path: Path
+) -> None:
+    """So that another order of preference later does not bring other bytes under the same name."""
+    manifest = manifest_path(project, "mariadb")
+    text = manifest.read_text().replace("linux-systemd", "{platform}")
+    manifest.write_text(text + 'platforms = { "*" = ["linux-systemd", "linux"] }\n')
+    catalogue.fetch("mariadb", "10.11.9")
+    pin = catalogue.pin_of("mariadb", "10.11.9")
+    assert pin is not None and pin.platform == "linux-systemd"
+    add_pins(manifest, "mariadb", [pin])
+    assert 'platform = "linux-systemd"' in manifest.read_text()
+    page = site.routes["/rest-api/mariadb/10.11.9/"]
+    release = json.loads(page.body)
+    files = release["release_data"]["10.11.9"]["files"]
+    files.append({**files[-1], "file_name": "mariadb-10.11.9-linux-x86_64.tar.gz", "file_download_url": "/other"})
+    page.body = json.dumps(release).encode()
+    manifest.write_text(manifest.read_text().replace('["linux-systemd", "linux"]', '["linux", "linux-systemd"]'))
+    other = Catalogue(project, tmp_path / "another")
+    assert other.fetch("mariadb", "10.11.9").release.digest == pin.sha256
+    assert verify(other, "mariadb", "10.11.9", again=True) == []
+
+
 def test_an_unreachable_source_is_a_warning_and_its_last_list_is_used(catalogue: Catalogue, site: Site) -> None:
     catalogue.discover("mariadb")
     site.routes.clear()

@@ -13,11 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
+from history.settings import read_model
+from history.versions import line_of
 from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases import web as web_module
+from runners.releases.manifest import Manifest, manifest_path
 from runners.releases.sources import KeyEra, Offer, TarballSettings
 from runners.releases.tarball import TarballSource
-from runners.releases.vendors import checksum_beside, choose, mysql_files, mysql_versions
+from runners.releases.vendors import WantedFile, checksum_beside, choose, mysql_files, mysql_versions
 from runners.releases.web import Web
 from tests.runners.releases.vendorsite import Answer, Site, archive
 
@@ -286,33 +289,157 @@ def test_mysql_is_checked_by_md5_and_by_the_key_of_its_time(
     site.mysql("8.0.30", body, new.sign(body), md5="")
     with pytest.raises(SourceUnavailable, match="none of the vendor's"):
         tarball.download(Offer("8.0.30", "8.0.30"), into)
-    site.mysql("8.4.0", body, new.sign(body))
+    site.mysql("8.4.0", body, new.sign(body), platforms=("2.17",))
     with pytest.raises(Unverifiable, match="names no key"):
         tarball.download(Offer("8.4.0", "8.4.0"), into)
 
 
 def test_mysql_pages_are_read_as_they_are() -> None:
-    assert mysql_versions('<option value="9.7.1">9.7.1</option>\n<option value="8.0.29" selected>') == [
-        "9.7.1",
-        "8.0.29",
-    ]
+    archive_page = (
+        '<select name="os"><option value="24.10">24.10</option></select>'
+        '<select name="version" id="version"><option value="9.7.1" >9.7.1</option>\n'
+        '<option value="8.0.29" selected>8.0.29</option><option value="5.0.51a" >5.0.51a</option></select>'
+    )
+    assert mysql_versions(archive_page, "here") == {"9.7.1": "9.7.1", "8.0.29": "8.0.29"}
+    newest = (
+        '<select class="x" name="version" id="version-0">\n<option value="26.7"  selected>26.7.1 Innovation</option>\n'
+        '<option value="26.10">26.10 Innovation</option><option value="8.4">\n8.4.9 LTS\n</option></select>'
+    )
+    assert mysql_versions(newest, "here") == {"26.7.1": "26.7", "26.10": "26.10", "8.4.9": "8.4"}
+    with pytest.raises(SourceUnavailable, match="here: the page lists no versions"):
+        mysql_versions("<html>Access denied</html>", "here")
     page = '(mysql-1-a.tar.gz)</td> (mysql-1-b.tar.gz)</td><td>MD5: <code class="md5">' + "AB" * 16 + "</code>"
     assert mysql_files(page) == {"mysql-1-b.tar.gz": "ab" * 16}, "a digest belongs to the file right before it"
 
 
+def newest_and_archive(site: Site, folder: Path, key: Key) -> TarballSource:
+    """A source of both of MySQL's sites; the archive has 8.4.8."""
+    (folder / "key.asc").write_text(key.public)
+    site.mysql("8.4.8", b"archived", key.sign(b"archived"), platforms=("2.28",))
+    return source(
+        site, folder, "mysql", "/archives", (r"mysql-{version}-{platform}-x86_64\.tar\.xz",),
+        current=site.address, platforms={"*": ("linux-glibc2.28", "linux-glibc2.12")},
+        keys=(KeyEra(file="key.asc", fingerprint=key.fingerprint, releases=(("8.4.0", "99.12.999"),)),),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "listed"),
+    [
+        ("8.4.9", {"9.7": "9.7.4 LTS", "8.4": "8.4.9 LTS", "8.0": "8.0.46"}),
+        ("26.7.1", {"26.7": "26.7.1 Innovation", "9.7": "9.7.4 LTS", "8.4": "8.4.9 LTS", "8.0": "8.0.46"}),
+        ("26.7", {"26.7": "26.7 Innovation", "8.4": "8.4.9 LTS"}),
+    ],
+)
+def test_the_newest_of_each_line_comes_from_the_page_that_has_it(
+    site: Site, tmp_path: Path, into: Path, keys: tuple[Key, Key], version: str, listed: dict[str, str]
+) -> None:
+    key, other = keys
+    tarball = newest_and_archive(site, tmp_path, key)
+    path = site.mysql_newest(listed, version, b"newest", key.sign(b"newest"))
+    expected = {"8.4.8", *(text.split()[0] for text in listed.values())}
+    assert {offer.version for offer in tarball.offers()} == expected
+    download = tarball.download(Offer(version, version), into)
+    assert download.upstream == f"md5:{hashlib.md5(b'newest').hexdigest()}"
+    assert (download.platform, download.signature) == ("linux-glibc2.28", f"good: {key.fingerprint}")
+    assert path in [asked for asked, _ in site.asked], "fetched where it is offered, following to where it is kept"
+    site.mysql_newest(listed, version, b"newest", other.sign(b"newest"))
+    with pytest.raises(Unverifiable, match="signature is not valid"):
+        tarball.download(Offer(version, version), into)
+
+
+def test_what_came_before_the_newest_still_comes_from_the_archive(
+    site: Site, tmp_path: Path, into: Path, keys: tuple[Key, Key]
+) -> None:
+    key = keys[0]
+    tarball = newest_and_archive(site, tmp_path, key)
+    site.mysql_newest({"8.4": "8.4.9 LTS"}, "8.4.9", b"newest", key.sign(b"newest"))
+    assert tarball.download(Offer("8.4.8", "8.4.8"), into).parts[0].size == len(b"archived")
+    with pytest.raises(SourceUnavailable, match=r"8\.4\.7: neither among the vendor's newest, 8\.4\.9, nor archived"):
+        tarball.download(Offer("8.4.7", "8.4.7"), into)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(b"<html>We have redesigned our site</html>"), "/downloads/mysql/: the page lists no versions"),
+        (Answer(b"no programs, please", 403), "/downloads/mysql/: the server answers 403"),
+    ],
+)
+def test_the_archive_is_read_where_the_page_of_the_newest_is_not_to_be_had_and_that_is_said(
+    site: Site, tmp_path: Path, keys: tuple[Key, Key], answer: Answer, said: str
+) -> None:
+    tarball = newest_and_archive(site, tmp_path, keys[0])
+    site.routes["/downloads/mysql/"] = answer
+    assert [offer.version for offer in tarball.offers()] == ["8.4.8"]
+    [note] = tarball.notes
+    assert said in note and "the newest release of each line is not known" in note
+    site.routes["/archives/community/"] = answer
+    with pytest.raises(SourceUnavailable, match="/archives/community/"):
+        tarball.offers()
+
+
 def test_the_first_pattern_that_fits_chooses_the_file() -> None:
     names = ["mysql-8.0.30-linux-glibc2.12-x86_64.tar.xz", "mysql-8.0.30-linux-glibc2.17-x86_64-minimal.tar.xz"]
-    assert choose(names, MYSQL_FILES, "8.0.30") == names[0]
+    assert choose(names, WantedFile("8.0.30", MYSQL_FILES)) == (names[0], "")
     with pytest.raises(SourceUnavailable, match=r"8\.0\.3: none"):
-        choose(names, MYSQL_FILES, "8.0.3")
+        choose(names, WantedFile("8.0.3", MYSQL_FILES))
+
+
+@pytest.mark.parametrize(
+    ("dbms", "version", "offered", "platform"),
+    [
+        # Of the line 8.0 one build reaches furthest; where it ends the next is taken, and the pin says so.
+        ("mysql", "8.0.11", ("2.12",), "linux-glibc2.12"),
+        ("mysql", "8.0.35", ("2.12", "2.17", "2.28"), "linux-glibc2.12"),
+        ("mysql", "8.0.46", ("2.17", "2.28"), "linux-glibc2.17"),
+        ("mysql", "8.4.0", ("2.17", "2.28"), "linux-glibc2.28"),
+        ("mysql", "9.7.4", ("2.17", "2.28"), "linux-glibc2.28"),
+        ("mysql", "26.7.1", ("2.28",), "linux-glibc2.28"),
+        ("mysql", "5.7.44", ("2.12",), "linux-glibc2.12"),
+        ("mysql", "5.6.10", ("2.5",), "linux-glibc2.5"),
+    ],
+)
+def test_a_line_keeps_one_build_as_long_as_its_vendor_has_it(
+    configs: Path, dbms: str, version: str, offered: tuple[str, ...], platform: str
+) -> None:
+    tarball = tarball_of(configs, dbms)
+    names = [f"mysql-{version}-linux-glibc{libc}-x86_64.tar.xz" for libc in offered]
+    names += [name.replace(".tar", "-minimal.tar") for name in names] + [f"mysql-{version}-linux-i686.tar.gz"]
+    wanted = WantedFile(version, tarball.files, tarball.platforms_of(line_of(dbms, version)))
+    assert choose(sorted(names), wanted) == (f"mysql-{version}-{platform}-x86_64.tar.xz", platform)
+
+
+def test_mariadbs_build_for_systemd_is_taken_before_the_other(configs: Path) -> None:
+    tarball = tarball_of(configs, "mariadb")
+    wanted = WantedFile("10.6.25", tarball.files, tarball.platforms_of("10.6"))
+    both = [f"mariadb-10.6.25-{platform}-x86_64.tar.gz" for platform in ("linux", "linux-systemd")]
+    assert choose(both, wanted)[1] == "linux-systemd" and choose(both[:1], wanted)[1] == "linux"
+
+
+def test_what_is_pinned_is_fetched_again_as_that_build(
+    site: Site, tmp_path: Path, into: Path, keys: tuple[Key, Key]
+) -> None:
+    """Whatever the vendor or the order of preference came to since."""
+    tarball = newest_and_archive(site, tmp_path, keys[0])
+    site.mysql("8.4.8", b"archived", keys[0].sign(b"archived"), platforms=("2.12", "2.28"))
+    assert tarball.download(Offer("8.4.8", "8.4.8"), into).platform == "linux-glibc2.28"
+    assert tarball.download(Offer("8.4.8", "8.4.8", platform="linux-glibc2.12"), into).platform == "linux-glibc2.12"
+
+
+def test_patterns_with_a_platform_need_platforms() -> None:
+    with pytest.raises(ValueError, match="platforms says which there are"):
+        TarballSettings(name="t", kind="tarball", vendor="mysql", address="https://x.example", files=("{platform}",))
+
+
+def tarball_of(configs: Path, dbms: str) -> TarballSettings:
+    """The committed source of the vendor's archives."""
+    sources = read_model(manifest_path(configs, dbms), Manifest).source
+    return next(source for source in sources if isinstance(source, TarballSettings))
 
 
 def test_the_committed_keys_are_the_ones_the_manifest_names(configs: Path, tmp_path: Path) -> None:
-    from history.settings import read_model
-    from runners.releases.manifest import Manifest, manifest_path
-
-    manifest = read_model(manifest_path(configs, "mysql"), Manifest)
-    eras = [era for source in manifest.source if isinstance(source, TarballSettings) for era in source.keys]
+    eras = tarball_of(configs, "mysql").keys
     assert len(eras) == 3
     for era in eras:
         shown = subprocess.run(

@@ -92,28 +92,53 @@ class Site:
     def _json(self, path: str, value: object) -> None:
         self.routes[path] = Answer(json.dumps(value).encode(), headers={"Content-Type": "application/json"})
 
-    def mysql(self, version: str, body: bytes, signature: str, md5: str | None = None) -> str:
-        """MySQL's archive: the list, the page of one version, the signature page. The archive's path."""
-        name = f"mysql-{version}-linux-glibc2.12-x86_64.tar.xz"
-        md5 = md5 if md5 is not None else hashlib.md5(body).hexdigest()
+    def mysql(
+        self, version: str, body: bytes, signature: str, md5: str | None = None, platforms: tuple[str, ...] = ("2.12",)
+    ) -> str:
+        """MySQL's archive: the list, the page of one version, the signature page. The first archive's path."""
         options = "".join(f'<option value="{v}" >{v}</option>' for v in (version, "5.0.51a"))
-        self.routes["/archives/community/"] = Answer(f'<select id="version">{options}</select>'.encode())
-        rows = [("mysql-{v}-linux-glibc2.12-x86_64-minimal-debug.tar.xz", "0" * 32), (name, md5)]
-        page = "".join(
-            f'<td class="sub-text">({file.format(v=version)})</td>\n<td class="sub-text" colspan="4">\n'
-            + (
-                f'MD5: <code class="md5">{digest}</code> | <a class="signature">Signature</a></td>'
-                if digest
-                else "</td>"
-            )
-            for file, digest in rows
+        self.routes["/archives/community/"] = Answer(
+            f'<select name="version" id="version">{options}</select><select name="os">'
+            '<option value="24.10">24.10 Ubuntu</option><option value="10.15.1">10.15.1</option></select>'.encode()
         )
-        self.routes[f"/archives/community/?tpl=version&os=2&version={version}&osva="] = Answer(page.encode())
+        names = [f"mysql-{version}-linux-glibc{platform}-x86_64.tar.xz" for platform in platforms]
+        page = self._mysql_files(version, names, body, md5)
+        self.routes[f"/archives/community/?tpl=version&os=2&version={version}&osva="] = Answer(page)
         armored = f"<pre>{signature}</pre>" if signature else "<p>No signature</p>"
-        self.routes[f"/archives/gpg/?file={name}&p=23"] = Answer(f"<html>{armored}</html>".encode())
-        path = f"/archives/get/p/23/file/{name}"
-        self.routes[path] = Answer(body)
+        for name in names:
+            self.routes[f"/archives/gpg/?file={name}&p=23"] = Answer(f"<html>{armored}</html>".encode())
+            self.routes[f"/archives/get/p/23/file/{name}"] = Answer(body)
+        return f"/archives/get/p/23/file/{names[0]}"
+
+    def mysql_newest(self, releases: dict[str, str], version: str, body: bytes, signature: str) -> str:
+        """MySQL's page of the newest releases: `releases` are what the list shows by what it is called in addresses, as
+        `{"8.4": "8.4.9 LTS"}`; files of `version`. The archive's path."""
+        options = "".join(f'\n  <option value="{key}" >{text}</option>' for key, text in releases.items())
+        self.routes["/downloads/mysql/"] = Answer(
+            f'<select name="version" id="version-mysql" onchange="x()">{options}\n</select>\n<select name="os">'
+            '<option value="2">Linux - Generic</option><option value="3">9.9.9 Windows</option></select>'.encode()
+        )
+        called = next(key for key, text in releases.items() if text.split()[0] == version)
+        name = f"mysql-{version}-linux-glibc2.28-x86_64.tar.xz"
+        page = self._mysql_files(version, [name], body)
+        self.routes[f"/downloads/mysql/?tpl=platform&os=2&version={called}&osva="] = Answer(page)
+        self.routes[f"/downloads/gpg/?file={name}&p=23"] = Answer(f"<html><pre>{signature}</pre></html>".encode())
+        path = f"/get/Downloads/MySQL-{'.'.join(version.split('.')[:2])}/{name}"
+        self.routes["/cdn" + path] = Answer(body)
+        self.routes[path] = Answer(b"", 302, {"Location": "/cdn" + path})
         return path
+
+    @staticmethod
+    def _mysql_files(version: str, names: list[str], body: bytes, md5: str | None = None) -> bytes:
+        """The list of files as both sites show it; the debug build comes first, as it does there."""
+        digest = md5 if md5 is not None else hashlib.md5(body).hexdigest()
+        rows = [(f"mysql-{version}-linux-glibc2.12-x86_64-minimal-debug.tar.xz", "0" * 32)]
+        rows += [(name, digest) for name in names]
+        return "".join(
+            f'<td class="sub-text">({name})</td>\n<td class="sub-text" colspan="4">\n'
+            + (f'MD5: <code class="md5">{md5}</code> | <a class="signature">Signature</a></td>' if md5 else "</td>")
+            for name, md5 in rows
+        ).encode()
 
     def postgres(self, version: str, body: bytes, checksum: str | None = "right") -> str:
         """Postgres's directories. The archive's path."""

@@ -147,6 +147,7 @@ MEASURE = 'name = "p"\nservers = ["local"]\n[[measure]]\ndbms = "postgres"\nprof
         (MEASURE + 'lane = "cpu"', r"measure\.0\.lane: Input should be 'time' or 'instructions' \(got 'cpu'\)"),
         (MEASURE + 'lane = "instructions"', r"measure\.0\.profile: quick is of the time lane"),
         (MEASURE + 'tests = "41"', r"measure\.0: benchmark sysbench: no set '41'"),
+        (MEASURE + 'lines = ["17"]\nsupported_lines = true', r"supported_lines chooses lines, which lines or versions"),
         (MEASURE + 'lines = ["17"]\nversions = ["17.2"]', r"only one of lines, newest_lines and versions"),
         (MEASURE.replace('"local"', '"lokal"'), r"servers/lokal\.toml: no such file; there are: local, medium, small"),
         (MEASURE.replace('"quick"', '"quik"'), r"no profile 'quik'; there are: full, instructions, quick, standard"),
