@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from history.settings import read_model
-from history.versions import line_of
+from history.versions import line_of, version_key
 from runners.errors import DigestMismatch, SourceUnavailable, Unverifiable
 from runners.releases import web as web_module
 from runners.releases.manifest import Manifest, manifest_path
@@ -436,6 +436,25 @@ def tarball_of(configs: Path, dbms: str) -> TarballSettings:
     """The committed source of the vendor's archives."""
     sources = read_model(manifest_path(configs, dbms), Manifest).source
     return next(source for source in sources if isinstance(source, TarballSettings))
+
+
+@pytest.mark.parametrize(
+    ("version", "key"),
+    [
+        ("5.7.36", "2003"), ("5.7.44", "2022"), ("8.0.27", "2003"), ("8.0.35", "2022"), ("8.0.46", "2023"),
+        ("8.2.0", "2022"), ("8.4.9", "2023"), ("9.7.4", "2023"), ("26.7", "2023"), ("26.7.1", "2023"),
+        ("26.10.0", "2023"),
+    ],
+)  # fmt: skip
+def test_every_release_has_the_key_of_its_time(configs: Path, version: str, key: str) -> None:
+    eras = tarball_of(configs, "mysql").keys
+    place = version_key("mysql", version)
+    fitting = [
+        era.file
+        for era in eras
+        if any(version_key("mysql", first) <= place <= version_key("mysql", last) for first, last in era.releases)
+    ]
+    assert fitting == [f"keys/mysql-{key}.asc"]
 
 
 def test_the_committed_keys_are_the_ones_the_manifest_names(configs: Path, tmp_path: Path) -> None:
