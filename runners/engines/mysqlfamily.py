@@ -233,30 +233,36 @@ class MySQLFamily(Engine):
 
     def _flush(self) -> None:
         """Ask InnoDB to keep no dirty page, wait until that is so, and put its settings back."""
-        names = ("innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm")
-        before = [self.query(f"SELECT @@GLOBAL.{name}")[0][0] for name in names]
+        # The low-water mark came with MySQL 5.6; it must never lie above the other.
+        rows = self.query("SHOW GLOBAL VARIABLES LIKE 'innodb_max_dirty_pages_pct%'")
+        before = {str(name): str(value) for name, value in rows}
         try:
-            for name in reversed(names):
+            for name in sorted(before, reverse=True):
                 self.query(f"SET GLOBAL {name} = 0")
             self._wait_clean()
         finally:
-            for name, value in zip(names, before, strict=True):
-                self.query(f"SET GLOBAL {name} = {value}")
+            for name in sorted(before):
+                self.query(f"SET GLOBAL {name} = {before[name]}")
 
     def _wait_clean(self) -> None:
         """Wait until next to nothing is left to write and to purge."""
-        names = ("buffer_pool_pages_dirty", "trx_rseg_history_len")
         histories: list[int] = []
 
         def clean() -> bool:
-            rows = self.query(f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN {names}")
-            left = {str(name): int(count) for name, count in rows}
-            histories.append(left["trx_rseg_history_len"])
+            dirty, history = self._work_left()
+            histories.append(history)
             latest = histories[-STEADY_POLLS:]
             steady = len(latest) == STEADY_POLLS and min(latest) == latest[0]
-            return left["buffer_pool_pages_dirty"] <= CLEAN_PAGES and (histories[-1] <= CLEAN_HISTORY or steady)
+            return dirty <= CLEAN_PAGES and (history <= CLEAN_HISTORY or steady)
 
         self.server.wait_until(clean, SETTLE_DEADLINE_S, SETTLE_POLL_S, "writing dirty pages")
+
+    def _work_left(self) -> tuple[int, int]:
+        """Dirty pages, and transactions that purge has not reached."""
+        names = ("buffer_pool_pages_dirty", "trx_rseg_history_len")
+        rows = self.query(f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN {names}")
+        left = {str(name): int(count) for name, count in rows}
+        return left[names[0]], left[names[1]]
 
 
 def renamed_libraries(system: Sequence[Path] = SYSTEM_LIBRARIES) -> dict[str, Path]:
