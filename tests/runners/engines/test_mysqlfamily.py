@@ -172,6 +172,40 @@ def test_options_that_a_release_refuses(
         engine.wait_ready()
 
 
+def test_what_5_5_refuses_is_told_from_what_it_only_warns_of(
+    make: Callable[..., Engine], release: Callable[..., Installed], rendered: Callable[..., RenderedOptions]
+) -> None:
+    """It names every option that it does not have and need not have, and then why it ended."""
+    installed = release("mysql", "5.5", "maven-mxj")
+    engine = make(installed, changed(rendered(installed), innodb_flush_method="sound"))
+    engine._fresh_data()
+    engine.start()
+    with pytest.raises(ConfigNotRunnable, match=r"mysql 5\.5\.9: this build does not have innodb_flush_method = sound"):
+        engine.wait_ready()
+
+
+@pytest.mark.parametrize(
+    ("library", "remedy"),
+    [("libaio.so.1", "run `apt-get install libaio1`"), ("libsound.so.7", "install the package that has it")],
+)
+def test_a_library_that_is_missing_is_named_with_its_package(
+    make: Callable[..., Engine], mariadb: Installed, library: str, remedy: str
+) -> None:
+    """What the loader says, from a program in the server's place."""
+    engine = make(mariadb)
+    script = (
+        f"echo 'mysqld: error while loading shared libraries: {library}: cannot open shared object file' >&2; exit 127"
+    )
+    engine._server_program = lambda: "mysqld"
+    engine.installed = replace(mariadb, prefix=engine.directory)
+    program = engine.directory / "mysqld"
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 127\n")
+    program.chmod(0o755)
+    engine._fresh_data()
+    with pytest.raises(EngineError, match=f"mariadb 10.2.11 needs {library}, which this machine lacks; {remedy}"):
+        engine._initialise()
+
+
 def test_an_option_that_is_refused_while_the_data_directory_is_made(
     make: Callable[..., Engine], mariadb: Installed, rendered: Callable[..., RenderedOptions]
 ) -> None:
