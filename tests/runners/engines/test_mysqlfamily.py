@@ -193,9 +193,7 @@ def test_a_library_that_is_missing_is_named_with_its_package(
 ) -> None:
     """What the loader says, from a program in the server's place."""
     engine = make(mariadb)
-    script = (
-        f"echo 'mysqld: error while loading shared libraries: {library}: cannot open shared object file' >&2; exit 127"
-    )
+    says = f"mysqld: error while loading shared libraries: {library}: cannot open shared object file"
     engine._server_program = lambda: "mysqld"
     engine.installed = replace(mariadb, prefix=engine.directory)
     program = engine.directory / "mysqld"
