@@ -1,13 +1,17 @@
-"""MySQL with InnoDB, 5.6 and later."""
+"""MySQL with InnoDB, 5.5 and later."""
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from runners.engines.mysqlfamily import MySQLFamily
 
 #: `mysqld --initialize-insecure` since; before it the system tables are made by scripts.
 INITIALIZE_SINCE = (5, 7, 6)
+#: information_schema.innodb_metrics came with 5.6; before it only the monitor's text tells how far purge is.
+METRICS_SINCE = (5, 6)
+_HISTORY = re.compile(r"History list length (\d+)")
 #: RESET MASTER is gone in 8.4; its successor came with 8.2.
 RESET_BINARY_LOGS_SINCE = (8, 2)
 SCRIPTS = (("mysql_system_tables.sql",), ("mysql_system_tables_data.sql",), ("fill_help_tables.sql",))
@@ -29,6 +33,15 @@ class MySQL(MySQLFamily):
             self._initialise("--initialize-insecure")
         else:
             self._bootstrap(self._scripts(SCRIPTS))
+
+    def _work_left(self) -> tuple[int, int]:
+        if self.numbers >= METRICS_SINCE:
+            return super()._work_left()
+        [(_, dirty)] = self.query("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
+        [(_, _, monitor)] = self.query("SHOW ENGINE INNODB STATUS")
+        history = _HISTORY.search(monitor)
+        assert history is not None, "every monitor of InnoDB says it"
+        return int(dirty), int(history[1])
 
     def _reset_binlog_statement(self) -> str:
         return "RESET BINARY LOGS AND GTIDS" if self.numbers >= RESET_BINARY_LOGS_SINCE else "RESET MASTER"

@@ -42,6 +42,16 @@ STEADY_POLLS = 10
 #: Name an archive asks for: name the same library has now. Debian 13 and Ubuntu 24.04 renamed libaio, because the size
 #: of a time changed on 32-bit machines; on the 64-bit ones only the name keeps old servers from starting.
 RENAMED_LIBRARIES = {"libaio.so.1": "libaio.so.1t64"}
+#: Libraries of the system that old servers ask for, and Debian's package of each.
+LIBRARY_PACKAGES = {
+    "libaio.so.1": "libaio1",
+    "libnuma.so.1": "libnuma1",
+    "libcrypt.so.1": "libcrypt1",
+    "libtinfo.so.5": "libtinfo5",
+    "libncurses.so.5": "libncurses5",
+    "libz.so.1": "zlib1g",
+}
+_MISSING_LIBRARY = re.compile(r"error while loading shared libraries: (?P<library>[^:\s]+):")
 SYSTEM_LIBRARIES = tuple(Path("/usr/lib").glob("*-linux-gnu"))
 #: Bootstrap knows the host's name only as a variable; accounts for it are of no use on a socket.
 _NAMES_HOST = "@current_hostname"
@@ -52,9 +62,12 @@ class MySQLFamily(Engine):
 
     dbapi: ClassVar = pymysql
     option_file: ClassVar[str] = "my.cnf"
-    unknown_option: ClassVar[re.Pattern[str]] = re.compile(r"unknown (?:variable|option) '(?:--)?(?P<option>[^'=]+)")
+    # What a server warns of is not why it ended: options that begin with `loose` may be missing.
+    unknown_option: ClassVar[re.Pattern[str]] = re.compile(
+        r"unknown (?:variable|option) '(?:--)?(?!-|loose)(?P<option>[^'=]+)"
+    )
     bad_value: ClassVar[re.Pattern[str]] = re.compile(
-        r"[Ee]rror while setting value '(?P<value>[^']*)' to '(?P<option>[^']*)'"
+        r"(?:[Ee]rror while setting value '|Unrecognized value )(?P<value>[^'\n]*?)(?:' to '| for )(?P<option>[\w-]+)"
     )
     programs: ClassVar[tuple[str, ...]] = ("mysqld",)
     local_only: ClassVar[tuple[str, ...]]
@@ -102,6 +115,14 @@ class MySQLFamily(Engine):
             elif not optional:
                 raise EngineError(f"{self.installed.release.name} has no {' or '.join(alternatives)}")
         return scripts
+
+    def _explained(self, error: ServerDied) -> Exception:
+        if missing := _MISSING_LIBRARY.search(str(error)):
+            library = missing["library"]
+            package = LIBRARY_PACKAGES.get(library)
+            remedy = f"run `apt-get install {package}`" if package else "install the package that has it"
+            return EngineError(f"{self.installed.release.name} needs {library}, which this machine lacks; {remedy}")
+        return super()._explained(error)
 
     # --- the server -----------------------------------------------------------------------------------------
 
@@ -233,30 +254,36 @@ class MySQLFamily(Engine):
 
     def _flush(self) -> None:
         """Ask InnoDB to keep no dirty page, wait until that is so, and put its settings back."""
-        names = ("innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm")
-        before = [self.query(f"SELECT @@GLOBAL.{name}")[0][0] for name in names]
+        # The low-water mark came with MySQL 5.6; it must never lie above the other.
+        rows = self.query("SHOW GLOBAL VARIABLES LIKE 'innodb_max_dirty_pages_pct%'")
+        before = {str(name): str(value) for name, value in rows}
         try:
-            for name in reversed(names):
+            for name in sorted(before, reverse=True):
                 self.query(f"SET GLOBAL {name} = 0")
             self._wait_clean()
         finally:
-            for name, value in zip(names, before, strict=True):
-                self.query(f"SET GLOBAL {name} = {value}")
+            for name in sorted(before):
+                self.query(f"SET GLOBAL {name} = {before[name]}")
 
     def _wait_clean(self) -> None:
         """Wait until next to nothing is left to write and to purge."""
-        names = ("buffer_pool_pages_dirty", "trx_rseg_history_len")
         histories: list[int] = []
 
         def clean() -> bool:
-            rows = self.query(f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN {names}")
-            left = {str(name): int(count) for name, count in rows}
-            histories.append(left["trx_rseg_history_len"])
+            dirty, history = self._work_left()
+            histories.append(history)
             latest = histories[-STEADY_POLLS:]
             steady = len(latest) == STEADY_POLLS and min(latest) == latest[0]
-            return left["buffer_pool_pages_dirty"] <= CLEAN_PAGES and (histories[-1] <= CLEAN_HISTORY or steady)
+            return dirty <= CLEAN_PAGES and (history <= CLEAN_HISTORY or steady)
 
         self.server.wait_until(clean, SETTLE_DEADLINE_S, SETTLE_POLL_S, "writing dirty pages")
+
+    def _work_left(self) -> tuple[int, int]:
+        """Dirty pages, and transactions that purge has not reached."""
+        names = ("buffer_pool_pages_dirty", "trx_rseg_history_len")
+        rows = self.query(f"SELECT name, count FROM information_schema.innodb_metrics WHERE name IN {names}")
+        left = {str(name): int(count) for name, count in rows}
+        return left[names[0]], left[names[1]]
 
 
 def renamed_libraries(system: Sequence[Path] = SYSTEM_LIBRARIES) -> dict[str, Path]:

@@ -1,7 +1,9 @@
 """Unpack archives that somebody else made, so that nothing lands outside the directory given.
 
-Refused, with nothing kept: absolute names, `..`, links that lead out, devices and pipes, names that change kind
-half-way (a file below a link), and archives that unpack to more than the limits below allow (bombs).
+Refused, with nothing kept: absolute names, `..`, hard links that lead out, devices and pipes, names that change kind
+half-way (a file below a link that leads out), and archives that unpack to more than the limits below allow (bombs).
+A symbolic link that leads out is left out and the log says which: some vendors pack links into the directory they
+built in, which nobody needs, and without the link nothing of the archive reaches anything outside.
 
 >>> relative_name("./bin/postgres")
 'bin/postgres'
@@ -12,6 +14,7 @@ runners.errors.UnsafeArchive: archive member '../etc/passwd' leaves the director
 
 from __future__ import annotations
 
+import logging
 import os
 import posixpath
 import re
@@ -19,11 +22,13 @@ import shutil
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 from runners.errors import UnsafeArchive
+
+_log = logging.getLogger(__name__)
 
 CHUNK_BYTES = 1 << 20
 #: Modes that survive unpacking: no set-user-id, nothing writable by others.
@@ -52,16 +57,16 @@ def relative_name(name: str, root_links: bool = False) -> str:
     return clean
 
 
-def _link_target(member: str, target: str, root_links: bool) -> str:
-    """The target of the symbolic link `member`, relative to the link, proved to stay inside by its text."""
+def _link_target(member: str, target: str, root_links: bool) -> str | None:
+    """The target of the symbolic link `member`, relative to the link; None when its text leads out."""
+    if "\x00" in target:
+        return None
     if target.startswith("/"):
         if not root_links:
-            raise UnsafeArchive(f"archive link {member!r} -> {target!r} is absolute; it was not unpacked")
+            return None
         target = posixpath.relpath(posixpath.normpath(target.lstrip("/")) or ".", posixpath.dirname(member) or ".")
     resolved = posixpath.normpath(posixpath.join(posixpath.dirname(member), target))
-    if resolved == ".." or resolved.startswith(("../", "/")):
-        raise UnsafeArchive(f"archive link {member!r} -> {target!r} leads out; it was not unpacked")
-    return target
+    return None if resolved == ".." or resolved.startswith(("../", "/")) else target
 
 
 class Target:
@@ -78,9 +83,7 @@ class Target:
 
         What is there is removed when the member `replaces` it, as everything but a directory does.
         """
-        self.members += 1
-        if self.members > MEMBERS_LIMIT:
-            raise UnsafeArchive(f"the archive has more than {MEMBERS_LIMIT} members; it was not unpacked")
+        self._count()
         path = self.root / name
         parent = Path(os.path.realpath(path.parent))
         if parent != self.root and self.root not in parent.parents:
@@ -90,6 +93,11 @@ class Target:
         if replaces and (path.is_symlink() or path.is_file()):
             path.unlink()
         return path
+
+    def _count(self) -> None:
+        self.members += 1
+        if self.members > MEMBERS_LIMIT:
+            raise UnsafeArchive(f"the archive has more than {MEMBERS_LIMIT} members; it was not unpacked")
 
     def directory(self, name: str) -> None:
         if name == ".":
@@ -118,8 +126,14 @@ class Target:
         if modified is not None:
             os.utime(path, (modified, modified))
 
-    def symlink(self, name: str, target: str) -> None:
-        self.place(name).symlink_to(target)
+    def symlink(self, name: str, target: str, root_links: bool = False) -> None:
+        """Make a link that stays inside by its text; another is left out."""
+        inside = _link_target(name, target, root_links)
+        if inside is None:
+            self._count()
+            _log.warning("archive link %r -> %r leads out; it was left out", name, target)
+        else:
+            self.place(name).symlink_to(inside)
 
     def hardlink(self, name: str, target: str) -> None:
         source = Path(os.path.realpath(self.root / target))
@@ -144,10 +158,11 @@ def links_out(root: Path, prefix: Path | None = None) -> Iterator[Path]:
                 yield path.relative_to(inside)
 
 
-def check_links(root: Path) -> None:
-    """UnsafeArchive when a link leads out."""
-    for name in links_out(root):
-        raise UnsafeArchive(f"archive link {name} leads out through other links")
+def drop_links_out(root: Path) -> None:
+    """Remove every link that leads out, through others or by itself; the log says which."""
+    for name in list(links_out(root)):
+        _log.warning("archive link %r leads out through other links; it was left out", str(name))
+        (root / name).unlink()
 
 
 def _below(name: str, subtree: str) -> str | None:
@@ -169,8 +184,8 @@ def unpack_tar(
 ) -> None:
     """Unpack an open tar, which may be read from a pipe; members that do not match `only` are left out.
 
-    Links are checked by their text only, since their targets may come with the next of several archives: call
-    `check_links` when all are unpacked.
+    Links are judged by their text only, since their targets may come with the next of several archives: call
+    `drop_links_out` when all are unpacked.
     """
     for member in tar:
         name = _below(relative_name(member.name, root_links), subtree)
@@ -183,7 +198,7 @@ def unpack_tar(
             assert data is not None
             target.file(name, data, member.mode, member.mtime)
         elif member.issym():
-            target.symlink(name, _link_target(name, member.linkname, root_links))
+            target.symlink(name, member.linkname, root_links)
         elif member.islnk():
             linked = _below(relative_name(member.linkname, root_links), subtree)
             if linked is None:
@@ -202,7 +217,7 @@ def _unpack_zip(archive: zipfile.ZipFile, target: Target, subtree: str) -> None:
         if info.is_dir():
             target.directory(name)
         elif stat.S_ISLNK(mode):
-            target.symlink(name, _link_target(name, archive.read(info).decode(errors="surrogateescape"), False))
+            target.symlink(name, archive.read(info).decode(errors="surrogateescape"))
         elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
             with archive.open(info) as data:
                 target.file(name, data, None)  # build tools write 0644 for programs too
@@ -210,28 +225,41 @@ def _unpack_zip(archive: zipfile.ZipFile, target: Target, subtree: str) -> None:
             raise UnsafeArchive(f"archive member {name!r} is a device or pipe; it was not unpacked")
 
 
-def unpack(archive: Path, root: Path, *, inner: str = "", subtree: str = "") -> None:
+def _unpack_inner(outer: zipfile.ZipFile, name: str, target: Target, subtree: str = "") -> None:
+    """Unpack the archive `name` inside a zip."""
+    with outer.open(name) as data:
+        if name.endswith((".jar", ".zip")):
+            with zipfile.ZipFile(data) as archive:
+                _unpack_zip(archive, target, subtree)
+        else:
+            with tarfile.open(fileobj=data, mode="r|*") as tar:
+                unpack_tar(tar, target, subtree)
+
+
+def unpack(archive: Path, root: Path, *, inner: str = "", subtree: str = "", beside: Iterable[str] = ()) -> None:
     """Unpack `archive` (tar with any compression Python reads, zip, jar, deb) into `root`.
 
     `inner` names an archive inside the archive that is unpacked in its place (`postgres-linux-x86_64.txz` in a jar);
-    `subtree` is the directory whose contents become `root`'s, with `*` for a directory of any name.
+    `subtree` is the directory whose contents become `root`'s, with `*` for a directory of any name; archives `beside`,
+    inside a jar too, are unpacked as a whole after it.
     On UnsafeArchive `root` holds what was written before the bad member was met: the caller throws it away.
     """
     target = Target(root, archive.stat().st_size)
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as outer:
-                if not inner:
-                    _unpack_zip(outer, target, subtree)
+                if inner:
+                    _unpack_inner(outer, inner, target, subtree)
                 else:
-                    with outer.open(inner) as data, tarfile.open(fileobj=data, mode="r|*") as tar:
-                        unpack_tar(tar, target, subtree)
+                    _unpack_zip(outer, target, subtree)
+                for name in beside:
+                    _unpack_inner(outer, name, target)
         else:
             with archive.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|*") as tar:
                 unpack_tar(tar, target, subtree)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, KeyError, OSError) as error:
         raise UnsafeArchive(f"{archive.name} cannot be unpacked: {error}") from error
-    check_links(root)
+    drop_links_out(root)
     if not target.members:
         raise UnsafeArchive(f"{archive.name} has nothing below {subtree or 'its root'!r}; is it the right archive?")
 

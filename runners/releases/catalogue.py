@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -107,15 +108,13 @@ class Catalogue:
 
     def list(self, dbms: str) -> builtins.list[ReleaseState]:
         """Every release known without asking anybody, in version order, with its state."""
-        pinned = [self._state_of(dbms, pin) for pin in self._pins_of(dbms)]
-        offered = [
-            ReleaseState(self._offered(dbms, settings.name, offer), "new")
-            for settings in self.manifest(dbms).source
-            for offer in self._remembered(dbms, settings.name)
-        ]
+        every = [self._state_of(dbms, pin) for pin in self._pins_of(dbms)]
+        for settings in self.manifest(dbms).source:
+            offers = self._remembered(dbms, settings.name)
+            every += [self._state_of_offer(self._offered(dbms, settings.name, offer)) for offer in offers]
         states: dict[str, ReleaseState] = {}
         # What can be had comes before what is gone, so that another build of a release can take its place.
-        for state in (*(state for state in pinned if state.state != "gone"), *offered, *pinned):
+        for state in (*(state for state in every if state.state != "gone"), *every):
             states.setdefault(state.release.version, state)
         return [states[version] for version in sorted(states, key=lambda v: version_key(dbms, v))]
 
@@ -131,7 +130,18 @@ class Catalogue:
             return ReleaseState(pin.release(dbms), "withdrawn" if pin.withdrawn else "not_runnable", cached, reason)
         if self._is_gone(dbms, pin):
             return ReleaseState(pin.release(dbms), "gone", False, f"{pin.source} has {pin.locator} no longer")
+        if reason := self._foreign(dbms, pin.source):
+            return ReleaseState(pin.release(dbms), "not_runnable", cached, reason)
         return ReleaseState(pin.release(dbms), "pinned", cached)
+
+    def _state_of_offer(self, release: Release) -> ReleaseState:
+        reason = self._foreign(release.dbms, release.build)
+        return ReleaseState(release, "not_runnable" if reason else "new", reason=reason)
+
+    def _foreign(self, dbms: str, source: str) -> str:
+        """Why no release of the source runs here, when it was built for another machine; empty when it was not."""
+        built, here = self.source_of(dbms, source).machine, platform.machine()
+        return "" if built in (None, here) else f"the builds of {source} are for {built}, and this machine is {here}"
 
     def _cached(self, dbms: str, pin: Pin) -> bool:
         return bool(pin.sha256) and self.installer.has(self.source_of(dbms, pin.source), pin.sha256 or "")
@@ -203,6 +213,10 @@ class Catalogue:
             offer = pin.offer()
         else:
             settings, offer = self._find_offer(dbms, version, source)
+        if reason := self._foreign(dbms, settings.name):
+            raise NotRunnable(
+                f"{dbms} {version} cannot run: {reason}; build one with `pointdrop releases build {dbms}`"
+            )
         with self.cache.lock(f"{dbms}-{settings.name}-{version}".replace("/", "_")):
             pin = pin or self.pin_of(dbms, version, source)  # another process may have pinned it meanwhile
             opened = self.source_of(dbms, settings.name)

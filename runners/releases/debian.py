@@ -21,12 +21,14 @@ from typing import IO, ClassVar, Literal, cast
 from filelock import FileLock
 
 from runners.errors import SourceUnavailable, UnknownRelease, UnsafeArchive, Unverifiable
-from runners.releases.archives import CHUNK_BYTES, Target, check_links, unpack_tar
+from runners.releases.archives import CHUNK_BYTES, Target, drop_links_out, unpack_tar
 from runners.releases.clients import run_client
 from runners.releases.sources import DebianSettings, Download, Offer, Part, Source, part_of, read_versions, set_digest
 
 #: What of a library package is unpacked: shared objects and the loader, no programs, documents or settings.
 LIBRARY_FILES = re.compile(r"(usr/)?lib(32|64|x32)?/(.+/)?[^/]*\.so(\.[^/]*)?")
+#: Debian's name of an architecture: what `uname -m` says there.
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 #: What apt is asked about each index.
 _TARGET = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 
@@ -41,6 +43,10 @@ class DebianSource(Source[DebianSettings]):
     @property
     def _main(self) -> str:
         return self._settings.packages[0]
+
+    @property
+    def machine(self) -> str:
+        return MACHINES.get(self._settings.architecture, self._settings.architecture)
 
     # --- apt with private state ---
 
@@ -154,7 +160,7 @@ class DebianSource(Source[DebianSettings]):
         for part in parts:
             own = part.name.split("_")[0] in self._settings.packages
             _unpack_package(part.path, into, None if own else LIBRARY_FILES)
-        check_links(into)
+        drop_links_out(into)
 
 
 def _unpack_package(package: Path, prefix: Path, only: re.Pattern[str] | None) -> None:

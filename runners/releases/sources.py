@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
@@ -110,6 +110,8 @@ class _Settings(Setting):
     """Whether what was offered once stays."""
     discover: bool = True
     """False: only asked when it is named, since it needs a network that not every machine has."""
+    machine: Literal["x86_64", "aarch64"] | None = None
+    """What its programs run on, as `uname -m` says it; None for source code, which becomes programs of this machine."""
 
 
 S = TypeVar("S", bound=_Settings)
@@ -119,7 +121,7 @@ class Source(ABC, Generic[S]):
     """One place releases come from. Keys are below `folder`, its state below `cache`; `builder` is for source code."""
 
     #: Settings that say what of an archive is unpacked.
-    unpacked: ClassVar = {"inner", "subtree"}
+    unpacked: ClassVar = {"inner", "subtree", "beside"}
 
     def __init__(self, settings: S, folder: Path, cache: Path, builder: Builder | None = None) -> None:
         self._settings = settings
@@ -128,6 +130,11 @@ class Source(ABC, Generic[S]):
         self._builder = builder
         self.notes: list[str] = []
         """What could not be asked while the rest could, as sentences."""
+
+    @property
+    def machine(self) -> str | None:
+        """What its programs run on, as `uname -m` says it; None for this machine, whichever it is."""
+        return self._settings.machine
 
     @abstractmethod
     def offers(self) -> list[Offer]:
@@ -167,11 +174,15 @@ class MavenSettings(_Settings):
     kind: Literal["maven"]
     group: str
     artifact: str
-    versions: tuple[Pattern, ...]
-    """How an artifact version reads: group `version` is the release's, `revision` a rebuild of it (the newest wins)."""
+    versions: tuple[Pattern, ...] | dict[str, str]
+    """How an artifact version reads: group `version` is the release's, `revision` a rebuild of it (the newest wins).
+    Where it says nothing of the release: a table of artifact versions and the release in each; others are not offered,
+    and a release that is not what the table says is refused when its server is asked."""
     inner: str = ""
     """The archive inside the jar that holds the server."""
     subtree: str = ""
+    beside: Annotated[tuple[str, ...], Field(exclude_if=lambda names: not names)] = ()
+    """More archives inside the jar, unpacked beside the server: its messages and scripts."""
 
 
 class DebianSettings(_Settings):
@@ -267,12 +278,17 @@ SourceSettings = Annotated[
 ]
 
 
-def read_versions(patterns: Iterable[str], locators: Iterable[str]) -> list[Offer]:
-    """Releases among `locators`; of several builds of a release the one with the highest revision.
+def read_versions(patterns: Iterable[str] | Mapping[str, str], locators: Iterable[str]) -> list[Offer]:
+    """Releases among `locators`, by patterns or by a table of them; of several builds of a release the one with the
+    highest revision, or the last of the table.
 
     >>> read_versions([r"(?P<version>[0-9]+\\.[0-9]+)\\.(?P<revision>.+)"], ["10.5.0", "10.5.0-1", "rubbish"])
     [Offer(version='10.5', locator='10.5.0-1', released=None)]
     """
+    if isinstance(patterns, Mapping):
+        had = set(locators)
+        named = {version: locator for locator, version in patterns.items() if locator in had}
+        return [Offer(version, locator) for version, locator in named.items()]
     best: dict[str, tuple[tuple[int, ...], str]] = {}
     for locator in locators:
         for pattern in patterns:

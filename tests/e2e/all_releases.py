@@ -26,7 +26,7 @@ from runners.errors import RunnersError
 from runners.releases import Catalogue
 from runners.settings.dbms import Sizing, load_dbms, render
 
-#: DBMS, line, source.
+#: DBMS, line (its newest release is taken) or version, source.
 WANTED = (
     *(("postgres", line, "maven") for line in ("9.6", "10", "12", "14", "16", "17", "18")),
     ("mariadb", "10.2", "maven"),
@@ -34,7 +34,11 @@ WANTED = (
     ("mariadb", "10.11", "debian-bookworm"),
     ("mariadb", "11.4", "maven"),
     ("mariadb", "11.8", "debian-trixie"),
+    ("mysql", "5.5.9", "maven-mxj"),
     ("mysql", "5.6", "npm"),
+    *(("mysql", version, "maven-airlift") for version in ("5.7.19", "5.7.22", "8.0.12")),
+    ("mysql", "8.0.15", "maven-presto"),
+    ("mysql", "8.0.31", "maven-killbill"),
     ("mysql", "9.7", "debian-sid"),
     ("myrocks", "10.11", "debian-bookworm"),
 )
@@ -62,19 +66,22 @@ class Row:
         self.seconds[name] = round(time.monotonic() - started, 2)
 
 
-def newest(catalogue: Catalogue, dbms: str, line: str, source: str) -> str:
-    """The newest version of the line that the source has; asks the source when nothing is known of it."""
+def newest(catalogue: Catalogue, dbms: str, wanted: str, source: str) -> str:
+    """The newest version of the line `wanted` that the source has, or `wanted` itself where it is a version; asks the
+    source when nothing is known of it."""
     for ask in (False, True):
         if ask:
             catalogue.discover(dbms, source)
         found = [
             known.release.version
             for known in catalogue.list(dbms)
-            if known.release.line == line and known.release.build == source and known.state in ("pinned", "new")
+            if wanted in (known.release.line, known.release.version)
+            and known.release.build == source
+            and known.state in ("pinned", "new")
         ]
         if found:
             return found[-1]
-    raise RunnersError(f"{source} has no {dbms} of line {line}")
+    raise RunnersError(f"{source} has no {dbms} {wanted}")
 
 
 def sysbench(connection: Connection, test: str, command: str, *more: str) -> str:

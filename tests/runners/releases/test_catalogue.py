@@ -247,3 +247,36 @@ def test_two_processes_at_once_download_once(project: Path, tmp_path: Path, site
         process.join(60)
     assert len(prefixes) == 1
     assert sum(path.endswith(".tar.gz") for path, _ in site.asked) == 1
+
+
+def test_what_was_built_for_another_machine_is_refused_before_anything_is_downloaded(
+    project: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = manifest_path(project, "mariadb")
+    manifest.write_text(manifest.read_text().replace('kind = "tarball"', 'kind = "tarball"\nmachine = "x86_64"'))
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    catalogue = Catalogue(project, tmp_path / "state")
+    catalogue.discover("mariadb")
+    assert set(states(catalogue).values()) == {"new"}
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert set(states(catalogue).values()) == {"not_runnable"}
+    asked = len(site.asked)
+    sentence = r"mariadb 10\.11\.9 cannot run: the builds of tarball are for x86_64, and this machine is aarch64; "
+    with pytest.raises(NotRunnable, match=sentence + "build one with `pointdrop releases build mariadb`$"):
+        catalogue.fetch("mariadb", "10.11.9")
+    assert len(site.asked) == asked
+
+
+@pytest.mark.parametrize("dbms", ["mariadb", "myrocks", "mysql", "postgres"])
+def test_no_release_that_ships_is_said_to_run_on_arm(
+    configs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dbms: str
+) -> None:
+    """Every source that is not source code says what it was built for."""
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    catalogue = Catalogue(configs, tmp_path, offline=True)
+    for pinned in catalogue.list(dbms):
+        with pytest.raises(NotRunnable):
+            catalogue.fetch(dbms, pinned.release.version)
+    for settings in catalogue.manifest(dbms).source:
+        source = catalogue.source_of(dbms, settings.name)
+        assert source.machine == (None if "recipe" in settings.model_fields_set else "x86_64"), settings.name

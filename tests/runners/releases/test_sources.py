@@ -55,6 +55,29 @@ def test_npm_has_mysql_5_6(catalogue: Catalogue) -> None:
     assert installed.release.digest == "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213"
 
 
+@pytest.mark.parametrize(
+    ("source", "versions"),
+    [
+        ("maven-mxj", {"5.5.9"}),
+        ("maven-airlift", {"5.7.19", "5.7.22", "8.0.12"}),
+        ("maven-presto", {"8.0.15"}),
+        ("maven-killbill", {"8.0.31"}),
+    ],
+)
+def test_maven_has_old_servers_of_mysql_in_what_others_made_for_their_tests(
+    catalogue: Catalogue, source: str, versions: set[str]
+) -> None:
+    had = offered(catalogue, "mysql", source)
+    assert versions <= set(had) and "5.5.9" not in set(had) - versions
+    assert source == "maven-airlift" or len(had) == 1, "nothing is guessed: only what the table names"
+    for version in versions:
+        installed = catalogue.fetch("mysql", version, source)
+        assert f"Ver {version} " in version_of(installed, "mysqld")
+        pin = next(pin for pin in catalogue.manifest("mysql").release if pin.version == version)
+        assert installed.release.digest == pin.sha256
+        assert installed.find("mysqld") and any(name.endswith("english/errmsg.sys") for name in installed.files)
+
+
 def test_a_server_of_a_newer_suite_runs_through_its_own_loader(catalogue: Catalogue) -> None:
     version = offered(catalogue, "mysql", "debian-sid")[-1]
     installed = catalogue.fetch("mysql", version)
