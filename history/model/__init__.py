@@ -32,6 +32,7 @@ from history.model.measured import (
     CallCost,
     CanaryReading,
     CanaryVerdict,
+    EffectiveSetting,
     Fingerprint,
     FunctionCost,
     Measurement,
