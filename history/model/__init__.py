@@ -23,6 +23,7 @@ from history.model.findings import (
     IssueLink,
     Move,
     PlanChange,
+    SettingChange,
     Tier,
     UnknownSide,
     finding_key,
