@@ -46,6 +46,7 @@ from history.model.measured import (
 )
 from history.model.series import BlockValue, BlockValues, LineKey, Point, Series, SeriesKey
 from history.model.values import (
+    HELD_MARK,
     MAJORS,
     METHOD,
     RUN_SCHEMA,

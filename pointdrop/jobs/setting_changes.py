@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from history.model import EffectiveSetting, SettingChange
+from history.setting_values import same_value
 
 Settings = Mapping[str, EffectiveSetting]
 #: Sizes of what only observes, by prefix: told last, since there are many.
@@ -45,19 +46,3 @@ def one_sided(before: Settings, after: Settings) -> list[str]:
         names = sorted(name for name in side.keys() - other.keys() if not side[name].set_by_nobody)
         words += [f"{name} = {side[name].value} is set {when} only" for name in names]
     return words
-
-
-def same_value(one: str, other: str) -> bool:
-    """Whether two releases write the same value in two ways.
-
-    >>> same_value("80", "80.000000"), same_value("A,B", "B,A"), same_value("OFF", "off"), same_value("1", "2")
-    (True, True, True, False)
-    """
-    if one == other or one.lower() == other.lower():
-        return True
-    if "," in one and sorted(one.split(",")) == sorted(other.split(",")):
-        return True
-    try:
-        return float(one) == float(other)
-    except ValueError:
-        return False
