@@ -12,12 +12,16 @@ from history.model import (
     LineKey,
     PlanChange,
     Series,
+    SettingChange,
     StatementPlan,
 )
 from history.sla import SLA_SHARE, sla_shares
 
 #: So many functions by the size of their change are listed.
 MOST_FUNCTIONS = 10
+#: So many settings that differ are named in a sentence, with so many characters of a value.
+MOST_SETTINGS, LONGEST_VALUE = 12, 60
+CHANGED_BY = {"default": "new default", "config": "set to both", "one side": "set on one side only"}
 #: A function's change below this many percent of the test's instructions is left out.
 LEAST_FUNCTION_PCT = 0.1
 
@@ -31,13 +35,14 @@ def attach(
     plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
     config_changes: Sequence[str] = (),
     one_sided_options: Sequence[str] = (),
+    settings: Sequence[SettingChange] = (),
     sla_failures: Mapping[str, str] | None = None,
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
     `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
-    stays. Options that only one of the releases has are evidence and no cause.
+    stays. Options that only one of the releases has, and defaults that the release changed, are evidence and no cause.
     """
     tests = sorted({move.key.test for move in finding.moves})
     functions = _functions(tests, functions_before or {}, functions_after or {})
@@ -55,12 +60,32 @@ def attach(
     if plans:
         evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
     evidence += [f"An option was changed: {change}." for change in config_changes]
+    if settings:
+        evidence.append(f"Settings that differ: {_listed(settings)}.")
     if one_sided_options:
         evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
     evidence += [f"Service level missed: {failure}." for failure in (sla_failures or {}).values()]
     return finding.model_copy(
-        update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}
+        update={
+            "cause": cause,
+            "functions": functions,
+            "plans": plans,
+            "settings": tuple(settings),
+            "evidence": tuple(dict.fromkeys(evidence)),
+        }
     )
+
+
+def _listed(settings: Sequence[SettingChange]) -> str:
+    """`dives 10 -> 200 (new default); ... and 3 more`."""
+    words = [f"{s.name} {_short(s.before)} -> {_short(s.after)} ({CHANGED_BY[s.cause]})" for s in settings]
+    more = f"; and {len(words) - MOST_SETTINGS} more" if len(words) > MOST_SETTINGS else ""
+    return "; ".join(words[:MOST_SETTINGS]) + more
+
+
+def _short(value: str) -> str:
+    """A value that can stand in a sentence; nothing is `''`."""
+    return value if 0 < len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}..." if value else "''"
 
 
 def _functions(

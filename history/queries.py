@@ -200,7 +200,10 @@ def blocks(connection: Connection, run_id: str, *, details: bool = True, measure
         if details:
             query = select(schema.detail).where(schema.detail.c.block_pk == row.pk)
             for detail in connection.execute(query):
-                fields.setdefault(detail.kind, {})[detail.test] = unpack(detail.content)
+                if detail.kind in schema.WHOLE_DETAIL_KINDS:
+                    fields[detail.kind] = unpack(detail.content)
+                else:
+                    fields.setdefault(detail.kind, {})[detail.test] = unpack(detail.content)
         stored_blocks.append(Block(run_id=run_id, warnings=tuple(json.loads(row.warnings)), **fields))
     return stored_blocks
 
@@ -284,6 +287,19 @@ def newest_details(
     )
     content = connection.execute(query).scalar_one_or_none()
     return [] if content is None else list(unpack(content))
+
+
+def settings(connection: Connection, run_id: str) -> dict[str, Any]:
+    """What the server of a run's first block that has them said its options are; empty where none has."""
+    query = (
+        select(schema.detail.c.content)
+        .select_from(joined().join(schema.detail, schema.detail.c.block_pk == _block.pk))
+        .where(schema.detail.c.kind == "settings", _run.id == run_id)
+        .order_by(_block.started, _block.id)
+        .limit(1)
+    )
+    content = connection.execute(query).scalar_one_or_none()
+    return {} if content is None else dict(unpack(content))
 
 
 def samples(connection: Connection, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:

@@ -7,7 +7,8 @@ reading     what a host took for the machine canary's fixed work, before or afte
 session     of an epoch          run     of a session and a release, with its bundle
 block       of a run             series  what a value is of; unit, group and direction with it
 measurement one value: (series, block)
-detail      per-second samples, function costs and plans of one test in one block, and its phases, compressed
+detail      per-second samples, function costs and plans of one test in one block, and its phases and the
+            settings of its server, compressed
 detection, finding, event (state and acknowledgements of a finding), link (its issues)
 supersession  what a later row corrects, and why
 writer      the tool version every row was written by, directly or through its block or detection
@@ -199,7 +200,9 @@ measurement = Table(
     sqlite_with_rowid=False,
 )
 
+#: Details by test, or by part; of a block as a whole, with no test.
 DETAIL_KINDS = ("samples", "functions", "calls", "plans", "phases")
+WHOLE_DETAIL_KINDS = ("settings",)
 detail = Table(
     "detail",
     metadata,

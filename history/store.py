@@ -33,6 +33,7 @@ from history.model import (
     Block,
     CallCost,
     CanaryReading,
+    EffectiveSetting,
     Finding,
     FindingEvent,
     FunctionCost,
@@ -245,7 +246,7 @@ class Store:
         return self._read(lambda connection: list(queries.runs(connection, **filters)))
 
     def blocks(self, run_id: str, *, details: bool = True, measurements: bool = True) -> list[Block]:
-        """By number; `details=False` leaves out samples, functions, calls and plans, which are large, and
+        """By number; `details=False` leaves out samples, functions, calls, plans and settings, which are large, and
         `measurements=False` the measurements too: what is left says whether and when a block ran."""
         return self._read(partial(queries.blocks, run_id=run_id, details=details, measurements=measurements))
 
@@ -324,6 +325,11 @@ class Store:
         """Plans of the newest block that has them."""
         query = partial(queries.newest_details, kind="plans", dbms=dbms, version=version, test=test, filters=filters)
         return tuple(StatementPlan.model_validate(plan) for plan in self._read(query))
+
+    def settings(self, run_id: str) -> dict[str, EffectiveSetting]:
+        """The effective settings of a run by name; empty where it kept none, as runs of before."""
+        stored = self._read(partial(queries.settings, run_id=run_id))
+        return {name: EffectiveSetting.model_validate(setting) for name, setting in stored.items()}
 
     def samples(self, block_id: str) -> dict[str, dict[str, tuple[float, ...]]]:
         """One value a second, by test, then metric."""

@@ -285,6 +285,10 @@ def append_block(connection: Connection, row_keys: RowKeys, block: Block) -> boo
         for kind, by_test in block.model_dump(mode="json", include=set(schema.DETAIL_KINDS)).items()
         for test, value in by_test.items()
     ]
+    details += [
+        {"block_pk": pk, "kind": kind, "test": "", "content": pack(value)}
+        for kind, value in block.model_dump(mode="json", include=set(schema.WHOLE_DETAIL_KINDS)).items()
+    ]
     if details:
         connection.execute(schema.detail.insert(), details)
     return True

@@ -23,6 +23,7 @@ from history.model.findings import (
     IssueLink,
     Move,
     PlanChange,
+    SettingChange,
     Tier,
     UnknownSide,
     finding_key,
@@ -32,6 +33,7 @@ from history.model.measured import (
     CallCost,
     CanaryReading,
     CanaryVerdict,
+    EffectiveSetting,
     Fingerprint,
     FunctionCost,
     Measurement,
@@ -44,6 +46,7 @@ from history.model.measured import (
 )
 from history.model.series import BlockValue, BlockValues, LineKey, Point, Series, SeriesKey
 from history.model.values import (
+    HELD_MARK,
     MAJORS,
     METHOD,
     RUN_SCHEMA,

@@ -80,6 +80,16 @@ class PlanChange(Row):
     after: str
 
 
+class SettingChange(Row):
+    """An effective setting that differs on the two sides of a boundary."""
+
+    name: str
+    before: str
+    after: str
+    cause: Literal["config", "default", "one side"]
+    """Somebody set both values; or nobody did, and the release has a new default; or somebody set one of them."""
+
+
 class Finding(Row):
     """One boundary, with all the series that move there.
 
@@ -102,6 +112,8 @@ class Finding(Row):
     groups: tuple[GroupSummary, ...] = ()
     functions: tuple[FunctionChange, ...] = ()
     plans: tuple[PlanChange, ...] = ()
+    settings: tuple[SettingChange, ...] = Field(default=(), exclude_if=operator.not_)
+    """Effective settings that differ on the two sides; empty where a side kept none."""
     evidence: tuple[str, ...] = ()
     """Sentences: blocks that agree, noise floor, smallest detectable change, what the control did."""
     warnings: tuple[str, ...] = ()

@@ -136,6 +136,22 @@ class StatementPlan(Row):
     text: str = ""
 
 
+class EffectiveSetting(Row):
+    """One option as the running server says it is."""
+
+    value: str
+    default: str | None = None
+    """What it would be without an option file; None where the server does not say."""
+    source: str = "default"
+    """Where the value comes from: `default`, `auto` (the server computed it), `built in` (no option file can set it),
+    `file`, `command line`, or a word of the server's own."""
+
+    @property
+    def set_by_nobody(self) -> bool:
+        """Whether the release chose the value itself."""
+        return self.source in ("default", "auto", "built in")
+
+
 class Block(Row):
     """One server start on freshly restored data, a warm-up, then every test once."""
 
@@ -159,6 +175,9 @@ class Block(Row):
     """Where its wall time went: `block` has what is no test (`load`, `wait`, `restore`, `start`, `heat`, `settle`,
     `stop`, `other`), `tests` each test with its warm-up. A counted test has a server of its own, so that restoring,
     starting and heating are in `tests`. Empty in blocks of before."""
+    settings: dict[str, EffectiveSetting] = Field(default_factory=dict, exclude_if=operator.not_)
+    """What the server said its options are, by name, without paths and what differs in every server. Kept once a run:
+    in the first block that a process measured of it, and in any whose server had others. Empty in blocks of before."""
     warnings: tuple[str, ...] = ()
 
 

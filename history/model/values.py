@@ -14,6 +14,9 @@ RUN_SCHEMA = "pointdrop.run/1"
 #: are the steps between majors.
 MAJORS = "majors"
 
+#: In the name of a config whose server was given settings of another release: `default.held-3f2a9c1d`.
+HELD_MARK = ".held-"
+
 #: How values are measured, a fact of each fingerprint. It is changed when a test of the same name reports something
 #: else than before; what another method measured stays in the history and does not count. 2: each counted test has a
 #: server and data of its own.

@@ -37,6 +37,13 @@ def compare(
     profile: options.Profile = "",
     budget_minutes: options.BudgetMinutes = 30.0,
     rounds: options.Rounds = 6,
+    split_settings: Annotated[
+        bool,
+        typer.Option(
+            "--split-settings",
+            help="Measure the candidate with the settings of the base besides: what is settings, what is code.",
+        ),
+    ] = False,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Build and run inside bubblewrap: patches of strangers.")
     ] = False,
@@ -55,11 +62,14 @@ def compare(
     """Measure two releases, configs or builds in interleaved blocks until it is clear whether they differ.
 
     Each test is SAME, DIFFERENT or UNKNOWN, the family's verdict first. Only tests that are not clear are measured
-    again. Nothing is written to the history. Exit code 3 with `--fail-on`, 4 when it stopped before all was clear.
+    again. With --split-settings the difference is told in two parts, settings and code, whose product it is: the
+    servers are asked for what differs, and the candidate is measured with the values of the base besides. Nothing is
+    written to the history. Exit code 3 with `--fail-on`, 4 when it stopped before all was clear.
 
     JSON keys: base, candidate, server, lane, profile, verdict, rounds, blocks, minutes, stopped, tests, warnings. Each
     of the tests has the CSV columns and functions. CSV columns: test, group, metric, verdict, direction, before, after,
-    change_pct, low_pct, high_pct, blocks.
+    change_pct, low_pct, high_pct, blocks. --split-settings adds split: cause (config, product, both), settings, code,
+    held, left, tests.
     """
     from history.metrics import load_metrics
     from pointdrop.cli.progress import Reporter
@@ -91,6 +101,7 @@ def compare(
             most_rounds=rounds,
             seed=seed,
             sandbox=sandbox,
+            split_settings=split_settings,
             on_event=reporter.on_event,
         )
         report = compare_sides(job)

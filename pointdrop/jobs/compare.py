@@ -23,10 +23,11 @@ from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.function_costs import function_changes
 from history.metrics import MetricRegistry
-from history.model import Block, FunctionCost, Lane, Measurement, Run, Session, UnknownSide
+from history.model import Block, FunctionCost, Lane, Measurement, Release, Run, Session, UnknownSide
 from pointdrop.jobs.comparison_sides import Shelf, Side
+from pointdrop.jobs.settings_split import SettingsSplit, ThirdArm, split_of, third_arm
 from runners.releases import Installed
-from runners.sessions import Event, plan_session, run_session
+from runners.sessions import Event, HeldConfig, SessionPlan, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
 
 #: A difference is told only after this many blocks of each side: the second is a fresh server on fresh data.
@@ -37,6 +38,9 @@ MOST_FUNCTIONS = 5
 
 Count = Annotated[int, Field(ge=0, le=100_000)]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+
+
+Held = tuple[Release, HeldConfig]
 
 
 class _Part(BaseModel):
@@ -101,6 +105,13 @@ class CompareReport(_Part):
         return not self.stopped and all(row.verdict != "UNKNOWN" for row in self.tests)
 
 
+class SplitReport(CompareReport):
+    """The answer of `pointdrop compare --split-settings`."""
+
+    split: SettingsSplit
+    """What the difference is made of: settings, code, or both."""
+
+
 @dataclass(frozen=True)
 class ComparisonSetup:
     """What is compared, with what, for how long."""
@@ -119,18 +130,20 @@ class ComparisonSetup:
     seed: int
     sandbox: bool = False
     """Run the servers of both sides inside bubblewrap."""
+    split_settings: bool = False
+    """Measure a third arm: the candidate with the settings of the base."""
     on_event: Callable[[Event], None] = lambda event: None
 
 
 @dataclass
 class _Values:
-    """Block values of both sides, by (test, metric)."""
+    """Block values of both sides, and of the arm between them, by (test, metric)."""
 
     sides: tuple[dict[tuple[str, str], list[float]], ...] = field(
-        default_factory=lambda: (defaultdict(list), defaultdict(list))
+        default_factory=lambda: (defaultdict(list), defaultdict(list), defaultdict(list))
     )
     newest: dict[tuple[str, str], Measurement] = field(default_factory=dict)
-    functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}))
+    functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}, {}))
     """By test, of the newest block."""
     blocks: int = 0
     unusable: str = ""
@@ -158,9 +171,26 @@ class _Values:
             return ""
         return f"no block of both sides counts: {self.unusable or 'none has a value to judge by'}"
 
+    def whole_steps(self, metrics: MetricRegistry) -> dict[tuple[str, str], tuple[Comparison, ...]]:
+        return {key: (comparison,) for key, comparison in self.comparisons(metrics).items()}
+
     def comparisons(self, metrics: MetricRegistry) -> dict[tuple[str, str], Comparison]:
         """The verdict on each test and metric that both sides have."""
         return {key: judge(before, self.sides[1][key], *key, metrics) for key, before in self.shared().items()}
+
+    def steps(self, metrics: MetricRegistry) -> dict[tuple[str, str], tuple[Comparison, Comparison, Comparison]]:
+        """The whole step, that of the settings and that of the code, where all three arms have values. Without an arm
+        between the sides the candidate itself stands there."""
+        middle = self.sides[2] or self.sides[1]
+        return {
+            key: (
+                judge(before, self.sides[1][key], *key, metrics),
+                judge(middle[key], self.sides[1][key], *key, metrics),
+                judge(before, middle[key], *key, metrics),
+            )
+            for key, before in self.shared().items()
+            if key in middle
+        }
 
     def alone(self) -> list[str]:
         """In words, what only one side has: a step of the Insert Benchmark is void where its inserts fell behind."""
@@ -185,6 +215,10 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
     shelf = Shelf({installed.release.version: installed, other.release.version: other})
     # The others are reported by the session and mean nothing on so few blocks.
     judged = {metric.name for metric in setup.metrics if metric.compared and metric.lane == setup.profile.lane}
+    arm = _third_arm(setup, shelf) if setup.split_settings else None
+    held: list[Held] = [(arm.release, arm.config)] if arm and arm.config else []
+    arms = {(installed.release.version, base.config): 0, (other.release.version, candidate.config): 1}
+    arms |= {(release.version, config.name): 2 for release, config in held}
     wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
     warnings: list[str] = []
     known: list[Block] = []
@@ -194,23 +228,10 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
             spent = f"the budget of {setup.budget_minutes:g} minutes is spent"
             stopped = "; ".join(filter(None, (spent, values.nothing())))
             break
-        plan = plan_session(
-            session_id=f"compare-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
-            plan="compare",
-            server=setup.server,
-            benchmark=setup.benchmark,
-            tests=wanted,
-            profile=setup.profile,
-            releases=(other.release,),
-            control=installed.release,
-            configs=tuple(dict.fromkeys((base.config, candidate.config))),
-            blocks=1 if setup.profile.lane == "instructions" else FEWEST_BLOCKS,
-            seed=setup.seed + rounds,
-        )
+        plan = _plan(setup, wanted, rounds, held)
 
         def sink(session: Session, run: Run, block: Block) -> None:
-            is_base = (run.release.version, run.config) == (installed.release.version, base.config)
-            values.add(0 if is_base else 1, block, judged)
+            values.add(arms[run.release.version, run.config], block, judged)
             known.append(block)
 
         outcome = run_session(
@@ -228,11 +249,41 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
                 stopped = nothing
                 break
             continue
-        comparisons = values.comparisons(setup.metrics)
-        unclear = {test for (test, _), comparison in comparisons.items() if comparison.verdict == "UNKNOWN"}
+        comparisons = values.steps(setup.metrics) if arm else values.whole_steps(setup.metrics)
+        unclear = {test for (test, _), of in comparisons.items() if any(one.verdict == "UNKNOWN" for one in of)}
         wanted = tuple(test for test in setup.tests if test.name in unclear)
     minutes = (time.monotonic() - began) / 60
-    return _report(setup, values, rounds, minutes, stopped, warnings)
+    report = _report(setup, values, rounds, minutes, stopped, warnings)
+    if arm is None or not (steps := values.steps(setup.metrics)):
+        return report
+    return SplitReport(**dict(report), split=split_of(arm, steps))
+
+
+def _plan(setup: ComparisonSetup, wanted: Sequence[Test], rounds: int, held: Sequence[Held] = ()) -> SessionPlan:
+    """One round."""
+    (base, installed), (candidate, other) = setup.base, setup.candidate
+    return plan_session(
+        session_id=f"compare-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        plan="compare",
+        server=setup.server,
+        benchmark=setup.benchmark,
+        tests=wanted,
+        profile=setup.profile,
+        releases=(other.release,),
+        control=installed.release,
+        configs=tuple(dict.fromkeys((base.config, candidate.config))),
+        blocks=1 if setup.profile.lane == "instructions" else FEWEST_BLOCKS,
+        seed=setup.seed + rounds,
+        held=held,
+    )
+
+
+def _third_arm(setup: ComparisonSetup, shelf: Shelf) -> ThirdArm:
+    """The candidate with the settings of the base."""
+    plan = _plan(setup, setup.tests, 0)
+    runs = {(run.release.version, run.config): run for run in plan.runs}
+    before, after = (runs[installed.release.version, side.config] for side, installed in (setup.base, setup.candidate))
+    return third_arm(plan, before, after, shelf, configs=setup.configs, state=setup.state, sandbox=setup.sandbox)
 
 
 def judge(
@@ -271,7 +322,7 @@ def _report(
 
 def _row(values: _Values, key: tuple[str, str], comparison: Comparison) -> TestRow:
     test, metric = key
-    before, after = (geometric_mean(side[key]) if min(side[key]) > 0 else fmean(side[key]) for side in values.sides)
+    before, after = (geometric_mean(side[key]) if min(side[key]) > 0 else fmean(side[key]) for side in values.sides[:2])
     worse = (comparison.change_pct > 0) == (values.newest[key].better == "lower")
     different = comparison.verdict == "DIFFERENT"
     return TestRow(
@@ -286,7 +337,7 @@ def _row(values: _Values, key: tuple[str, str], comparison: Comparison) -> TestR
         low_pct=comparison.low_pct if math.isfinite(comparison.low_pct) else None,
         high_pct=comparison.high_pct if math.isfinite(comparison.high_pct) else None,
         blocks=min(comparison.blocks_before, comparison.blocks_after),
-        functions=moved_functions(*(side.get(test, ()) for side in values.functions)) if different else (),
+        functions=moved_functions(*(side.get(test, ()) for side in values.functions[:2])) if different else (),
     )
 
 

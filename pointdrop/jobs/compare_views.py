@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from xml.etree import ElementTree
 
 from alerts.safetext import code
-from pointdrop.jobs.compare import CompareReport, Function, TestRow
+from pointdrop.jobs.compare import CompareReport, Function, SplitReport, TestRow
+from pointdrop.jobs.settings_split import SettingsSplit, shown_part, split_sentence
 from presentation.number_format import sides
 
 MARKS = {"regression": "▼", "improvement": "▲", "": " "}
+#: An empty value, where it must be seen.
+NOTHING = "''"
 WORDS = {
     "SAME": "No test differs.",
     "UNKNOWN": "Not clear: some tests would need more blocks.",
@@ -47,7 +50,7 @@ def text_lines(report: CompareReport) -> list[str]:
     """The whole report for a terminal."""
     width = max((len(row.test) for row in report.tests), default=4)
     metric = max((len(row.metric) for row in report.tests), default=6)
-    lines = [f"{report.verdict}: {headline(report)}", ""]
+    lines = [f"{report.verdict}: {headline(report)}", *split_lines(report), ""]
     lines.append(f"{'test':<{width}}  {'metric':<{metric}}  verdict      change   interval          blocks")
     for row in report.tests:
         mark = MARKS[row.direction]
@@ -59,9 +62,54 @@ def text_lines(report: CompareReport) -> list[str]:
         for f in row.functions:
             lines.append(f"    {row.test}  {f.name}  {' -> '.join(function_sides(f))} instructions")
     lines += [f"note: {warning}" for warning in report.warnings]
+    if isinstance(report, SplitReport):
+        lines += ["", *_settings_lines(report.split)]
     ran = f"{report.base} against {report.candidate} on {report.server}, {report.lane} lane, profile {report.profile}: "
     ran += f"{report.blocks} blocks in {report.rounds} rounds, {report.minutes:.1f} minutes."
     return [*lines, "", f"{ran} Stopped: {report.stopped}." if report.stopped else ran]
+
+
+def split_lines(report: CompareReport) -> list[str]:
+    """What the difference is made of, first of all tests together, then of each that differs."""
+    if not isinstance(report, SplitReport):
+        return []
+    lines = [split_sentence(report.split)]
+    for row in report.split.tests:
+        if row.cause:
+            parts = f"settings {shown_part(row.settings)}, code {shown_part(row.code)}"
+            lines.append(f"    {row.test}  {row.metric}  {parts}: {row.cause}")
+    return lines
+
+
+def _settings_lines(split: SettingsSplit) -> list[str]:
+    """Each setting that differs, and why the arm between the sides does not have the base's value."""
+    lines = ["settings that differ"]
+    changes = [(change, "") for change in split.held] + [(left.change, left.reason) for left in split.left]
+    for change, reason in changes:
+        stays = f"  (in the code's part: {reason})" if reason else ""
+        lines.append(f"    {change.name}  {change.before or NOTHING} -> {change.after or NOTHING}{stays}")
+    return lines
+
+
+def _split_markdown(split: SettingsSplit) -> list[str]:
+    """The sentence, the parts of each test, and the settings; names and values stand in code spans."""
+    parts = [split_sentence(split, code)]
+    rows = [
+        f"| {code(row.test)} | {code(row.metric)} | {shown_part(row.settings)} | {shown_part(row.code)} | {row.cause} |"
+        for row in split.tests
+        if row.cause
+    ]
+    if rows:
+        head = ["| test | metric | settings | code | cause |", "| --- | --- | --- | --- | --- |"]
+        parts.append("\n".join([*head, *rows]))
+    changes = [(change, "") for change in split.held] + [(left.change, left.reason) for left in split.left]
+    if changes:
+        table = ["| setting | base | candidate | not held, since |", "| --- | --- | --- | --- |"]
+        for change, reason in changes:
+            cells = (change.name, change.before or NOTHING, change.after or NOTHING, reason)
+            table.append(f"| {' | '.join(code(cell) if cell else '' for cell in cells)} |")
+        parts.append(_folded(f"{len(changes)} settings differ", "\n".join(table)))
+    return parts
 
 
 def markdown(report: CompareReport) -> str:
@@ -70,6 +118,8 @@ def markdown(report: CompareReport) -> str:
     parts = [f"**{headline(report, code)}**"]
     if moved:
         parts.append(_markdown_table(moved))
+    if isinstance(report, SplitReport):
+        parts += _split_markdown(report.split)
     rows = [
         f"| {code(row.test)} | {code(f.name)} | {' | '.join(function_sides(f))} |"
         for row in moved

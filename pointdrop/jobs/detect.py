@@ -111,6 +111,7 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
         plans_after=plans_after,
         config_changes=options.changed,
         one_sided_options=options.one_sided,
+        settings=options.settings,
         sla_failures=missed_service_levels(finding, series),
     )
 

@@ -1,4 +1,7 @@
-"""Did somebody change an option between the two sides of a finding? Read from the option files the runs kept.
+"""Did somebody change an option between the two sides of a finding, or the release its own defaults?
+
+Read from the effective settings of the runs where both sides kept them (`setting_changes.py`), else from their option
+files.
 
 Options come and go with releases: 8.0.30 has `innodb_redo_log_capacity` where 8.0.28 has `innodb_log_file_size`. That
 is no change of the config. A change is an option that has another value on the two sides, or anything that differs
@@ -11,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from history.metrics import MetricRegistry
-from history.model import Finding, Run
+from history.model import Finding, Run, SettingChange
 from history.store import Store
+from pointdrop.jobs.setting_changes import one_sided, setting_changes
 
 Options = Mapping[str, str]
 
@@ -25,6 +29,8 @@ class OptionChanges:
     """Somebody set something else."""
     one_sided: tuple[str, ...] = ()
     """Set on one side only, as an option is that one of the releases does not have."""
+    settings: tuple[SettingChange, ...] = ()
+    """Effective settings that differ, of whatever cause; empty where a side kept none."""
 
 
 def parse_options(text: str) -> dict[str, str]:
@@ -56,13 +62,21 @@ def compare_options(before: Options, after: Options) -> tuple[list[str], list[st
 
 def option_changes(finding: Finding, store: Store, metrics: MetricRegistry) -> OptionChanges:
     """What differs between the options of the newest runs of the two sides, over everything that moved."""
-    changed, one_sided = set(), set()
+    changed, alone_in = set[str](), set[str]()
+    settings: dict[str, SettingChange] = {}
     for before, after in _sides(finding, store, metrics):
-        values, alone = compare_options(parse_options(before.options), parse_options(after.options))
+        told = store.settings(before.id), store.settings(after.id)
+        if all(told):
+            changes = setting_changes(*told)
+            settings |= {change.name: change for change in changes}
+            values = [f"{c.name} was {c.before}, is {c.after}" for c in changes if c.cause == "config"]
+            alone = one_sided(*told)
+        else:
+            values, alone = compare_options(parse_options(before.options), parse_options(after.options))
         by_hand = set(edited_options(before, after, store))
         changed |= {*values, *by_hand}
-        one_sided |= {*alone} - by_hand
-    return OptionChanges(tuple(sorted(changed)), tuple(sorted(one_sided)))
+        alone_in |= {*alone} - by_hand
+    return OptionChanges(tuple(sorted(changed)), tuple(sorted(alone_in)), tuple(settings.values()))
 
 
 def _sides(finding: Finding, store: Store, metrics: MetricRegistry) -> Iterator[tuple[Run, Run]]:

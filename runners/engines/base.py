@@ -24,6 +24,7 @@ from signal import Signals
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
+from history.model import EffectiveSetting
 from runners.bounds import scope
 from runners.engines.account import Account
 from runners.engines.mirrors import copy_tree
@@ -113,6 +114,10 @@ class Engine(ABC):
     @abstractmethod
     def settle(self) -> None:
         """Bring storage into a state that does not depend on what ran before (the field's "postwrite")."""
+
+    @abstractmethod
+    def effective_settings(self) -> dict[str, EffectiveSetting]:
+        """What the running server says its options are, by name; the same from two servers started alike."""
 
     @property
     @abstractmethod

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from history.model import EffectiveSetting
+from runners.engines.effective_settings import of_mariadb
 from runners.engines.mysqlfamily import MySQLFamily
 
+SETTINGS = (
+    "SELECT variable_name, global_value, default_value, global_value_origin "
+    "FROM information_schema.system_variables ORDER BY 1"
+)
 #: Since then root would be let in by its account's name only; NULL gives it an empty password instead.
 SOCKET_AUTHENTICATION_SINCE = (10, 4)
 SCRIPTS = (
@@ -28,6 +34,9 @@ class MariaDB(MySQLFamily):
     def initialise(self) -> None:
         normal = "SET @auth_root_socket = NULL;" if self.numbers >= SOCKET_AUTHENTICATION_SINCE else ""
         self._bootstrap([*self._scripts(SCRIPTS), *self._scripts(SYS_SCHEMA, optional=True)], normal)
+
+    def effective_settings(self) -> dict[str, EffectiveSetting]:
+        return of_mariadb(self.query(SETTINGS), self._given)
 
     def _reset_binlog_statement(self) -> str:
         return "RESET MASTER"

@@ -14,6 +14,7 @@ from typing import ClassVar
 import pymysql
 
 from runners.engines.base import INITIALISE_DEADLINE_S, READY_DEADLINE_S, Connection, Engine
+from runners.engines.effective_settings import given_to
 from runners.engines.mirrors import reachable_directory
 from runners.errors import EngineError, ServerDied
 from runners.settings.dbms import release_numbers
@@ -131,15 +132,24 @@ class MySQLFamily(Engine):
         self._tmp.mkdir(exist_ok=True)
         self.account.own(self._tmp)
         return self.installed.command(
-            self._server_program(),
-            f"--defaults-file={file}",
+            self._server_program(), f"--defaults-file={file}", *self._arguments(under_valgrind)
+        )
+
+    def _arguments(self, under_valgrind: bool) -> list[str]:
+        """What the server is told beside its option file."""
+        return [
             *self._places(),
             f"--socket={self._socket}",
             f"--pid-file={self.server.socket_directory / 'mysqld.pid'}",
             "--skip-networking",
             *self.local_only,
             *(self._valgrind_options() if under_valgrind else []),
-        )
+        ]
+
+    @property
+    def _given(self) -> dict[str, str]:
+        """Where the running server was told the value of a variable."""
+        return given_to(self.options.options, self._arguments(self.under_valgrind))
 
     def _valgrind_options(self) -> list[str]:
         """io_uring hangs under valgrind."""

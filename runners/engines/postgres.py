@@ -10,7 +10,9 @@ from typing import ClassVar
 
 import psycopg
 
+from history.model import EffectiveSetting
 from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine
+from runners.engines.effective_settings import of_postgres
 from runners.engines.server_process import open_no_follow
 from runners.errors import ServerDied
 from runners.settings.dbms import release_numbers
@@ -20,6 +22,11 @@ PORT = 5432
 USER = "pointdrop"
 DATABASE = "postgres"
 CONNECT_DEADLINE_S = 5
+#: What the build or `initdb` settled has the source of a default, though no option file can set it.
+SETTINGS = (
+    "SELECT name, setting, unit, boot_val, CASE context WHEN 'internal' THEN 'built in' ELSE source END "
+    "FROM pg_settings ORDER BY name"
+)
 #: postmaster.pid: its seventh line is key and number of the shared memory, in all releases since 9.1.
 SHARED_MEMORY_LINE = 6
 LOCK_FILE_BYTES = 8192
@@ -64,6 +71,9 @@ class Postgres(Engine):
 
     def version(self) -> str:
         return str(self.query("SHOW server_version")[0][0]).split()[0]
+
+    def effective_settings(self) -> dict[str, EffectiveSetting]:
+        return of_postgres(self.query(SETTINGS))
 
     def incarnation(self) -> str:
         """When a child crashes, the postmaster stays, ends all others and begins anew in other shared memory. It writes

@@ -6,6 +6,6 @@
 from runners.sessions.bundle import repeat_plan
 from runners.sessions.estimates import estimate
 from runners.sessions.events import Event
-from runners.sessions.model import Estimate, Outcome, SessionPlan
+from runners.sessions.model import Estimate, HeldConfig, Outcome, SessionPlan
 from runners.sessions.planning import plan_session
 from runners.sessions.session import run_session

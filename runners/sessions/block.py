@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from threading import Event as Flag
 
 from history.metrics import MetricRegistry
-from history.model import Block, BlockStatus, Measurement
+from history.model import Block, BlockStatus, EffectiveSetting, Measurement
 from runners.engines import Engine, EngineError
 from runners.errors import CountingFailed, ServerDied, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
@@ -55,7 +55,8 @@ def measure_block(
             raise Interrupted from error
         return as_block(block, started, "failed", failure, {})
     status, reason = judge(list(work.results.items()), plan.server)
-    return as_block(block, started, status, reason, work.results, warnings)
+    row = as_block(block, started, status, reason, work.results, warnings)
+    return row.model_copy(update={"settings": work.settings})
 
 
 @dataclass
@@ -71,6 +72,8 @@ class _BlockRun:
     clock: PhaseClock
     on_test: Callable[[Test, TestResult], None]
     results: dict[str, TestResult] = field(default_factory=dict)
+    settings: dict[str, EffectiveSetting] = field(default_factory=dict)
+    """What the server said its options are."""
     incarnation: str = ""
     """Of the timed server, once it was started."""
 
@@ -85,6 +88,8 @@ class _BlockRun:
         with self.clock.phase("start"):
             engine.start()
             engine.wait_ready()
+        # Before anything is warm, so that nothing measured sees it; and before settling sets variables.
+        self.settings = engine.effective_settings()
         self.incarnation = engine.incarnation()
         lane: LaneRunner = TimeLane(plan.profile, plan.scale, self.metrics)
         if plan.size:
@@ -120,6 +125,8 @@ class _BlockRun:
                 heat(engine, plan.scale)
                 with engine.purge_paused():
                     self._measure(CountedLane(plan.profile, plan.scale, self.metrics, callgrind, data.plans), test)
+                if not self.settings:  # once a block: all its servers are started alike; and after the count
+                    self.settings = engine.effective_settings()
                 engine.kill()  # what it leaves is not used again
         return ()
 

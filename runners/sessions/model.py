@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import dataclass, field
 
-from history.model import Lane, Release
+from history.model import HELD_MARK, Lane, Release
 from runners.settings import Benchmark, InsertSize, Profile, Scale, Server, Test
 from runners.settings.profiles import size_of
 
 #: Connections of a client of the Insert Benchmark: queries, inserts, deletes.
 CONNECTIONS_A_CLIENT = 3
+
+
+@dataclass(frozen=True)
+class HeldConfig:
+    """A config whose server is given settings of another one: the third arm between two releases."""
+
+    base: str
+    """The config that it is but for these."""
+    options: tuple[tuple[str, str | None], ...]
+    """Option and value, as the option file has them; None leaves out an option of the base."""
+
+    @property
+    def name(self) -> str:
+        """What the history calls it: the same for the same options, and never the base's own name."""
+        digest = hashlib.sha256(json.dumps(self.options).encode()).hexdigest()[:8]
+        return f"{self.base}{HELD_MARK}{digest}"
 
 
 @dataclass(frozen=True)
@@ -56,6 +74,8 @@ class SessionPlan:
     seed: int
     blocks: tuple[PlannedBlock, ...]
     noisy_repeats: int = 1
+    held: tuple[HeldConfig, ...] = ()
+    """Configs that no file names, of runs that have their names."""
 
     @property
     def lane(self) -> Lane:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from history.errors import BadSettings
 from history.model import Release
-from runners.sessions.model import DataRecipe, PlannedBlock, PlannedRun, SessionPlan
+from runners.sessions.model import DataRecipe, HeldConfig, PlannedBlock, PlannedRun, SessionPlan
 from runners.settings import Benchmark, InsertSize, Profile, Server, Test
 from runners.settings.profiles import size_of
 
@@ -42,8 +42,10 @@ def plan_session(
     blocks: int,
     seed: int,
     noisy_repeats: int = 1,
+    held: Sequence[tuple[Release, HeldConfig]] = (),
 ) -> SessionPlan:
-    """The session that measures `releases` and the control with every config, `blocks` times each.
+    """The session that measures `releases` and the control with every config, `blocks` times each, and with as many
+    blocks each release of `held` with settings of another one.
 
     The same arguments give the same blocks with the same ids. BadSettings when there is nothing to measure, or
     when the profile does not say how much of it.
@@ -58,10 +60,11 @@ def plan_session(
     dbms = {release.dbms for release in chosen.values()}
     if len(dbms) != 1:
         raise BadSettings(f"session {session_id}: one session measures one DBMS, not {', '.join(sorted(dbms))}")
+    arms = [(release, config) for release in chosen.values() for config in configs]
+    arms += [(release, config.name) for release, config in held]
     runs = [
-        PlannedRun(f"{session_id}/{version}/{config}/{benchmark.name}/{profile.lane}", release, config)
-        for version, release in chosen.items()
-        for config in configs
+        PlannedRun(f"{session_id}/{release.version}/{config}/{benchmark.name}/{profile.lane}", release, config)
+        for release, config in arms
     ]
     return SessionPlan(
         session_id=session_id,
@@ -74,6 +77,7 @@ def plan_session(
         seed=seed,
         blocks=tuple(_interleaved(runs, blocks, seed)),
         noisy_repeats=noisy_repeats,
+        held=tuple({config.name: config for _, config in held}.values()),
     )
 
 

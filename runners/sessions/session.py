@@ -41,7 +41,7 @@ from runners.sessions.model import Outcome, PlannedBlock, PlannedRun, SessionPla
 from runners.sessions.planning import repeat_of
 from runners.sessions.prepared_data import prepared_versions, prune
 from runners.sessions.worker import Fetches, SessionContext, measure
-from runners.settings.dbms import ConfigNotRunnable, RenderedOptions, Sizing, load_dbms, render
+from runners.settings.dbms import ConfigNotRunnable, DbmsSettings, RenderedOptions, Sizing, load_dbms, render
 
 #: Connections beside the workload's: ours, for settling and explaining.
 SPARE_CONNECTIONS = 20
@@ -83,8 +83,7 @@ def run_session(
     options: dict[str, RenderedOptions] = {}
     for run in plan.runs:
         try:
-            overlays = ("instructions",) if plan.lane == "instructions" else ()
-            options[run.id] = render(settings, run.config, run.release.version, _sizing(plan), overlays)
+            options[run.id] = rendered_options(plan, run, settings)
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
     context = SessionContext(plan, catalogue, options, outcome, load_metrics(configs), state, on_event, sandbox)
@@ -118,6 +117,15 @@ def run_session(
     outcome.harness_cpu = context.harness_s / outcome.measured_s if outcome.measured_s and plan.lane == "time" else None
     context.tell(SessionDone(outcome))
     return outcome
+
+
+def rendered_options(plan: SessionPlan, run: PlannedRun, settings: DbmsSettings) -> RenderedOptions:
+    """The options of a run. ConfigNotRunnable when its release cannot run the config."""
+    held = next((config for config in plan.held if config.name == run.config), None)
+    name = held.base if held else run.config
+    overlays = ("instructions",) if plan.lane == "instructions" else ()
+    options = render(settings, name, run.release.version, _sizing(plan), overlays)
+    return options.holding(run.config, dict(held.options)) if held else options
 
 
 def _sizing(plan: SessionPlan) -> Sizing:

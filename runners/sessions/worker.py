@@ -16,8 +16,9 @@ from typing import Protocol
 from filelock import FileLock, Timeout
 
 from history.metrics import MetricRegistry
-from history.model import Block
+from history.model import Block, EffectiveSetting
 from runners.engines import Engine, EngineError, Installed, engine_for
+from runners.engines.effective_settings import differing
 from runners.errors import HostBusy, WorkloadFailed
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.events import BlockDone, DataPrepared, Event, TestDone
@@ -59,6 +60,8 @@ class SessionContext:
     """The next block begins whatever is expected of it."""
     known: list[Block] = field(default_factory=list)
     """Blocks that say how long another one takes."""
+    settings: dict[str, dict[str, EffectiveSetting]] = field(default_factory=dict)
+    """By run id: of the first block measured here."""
     engines: dict[int, Engine] = field(default_factory=dict)
     """By core, which names a directory that no other session uses either."""
     harness_s: float = 0.0
@@ -66,6 +69,19 @@ class SessionContext:
     def tell(self, event: Event) -> None:
         with self.lock:
             self.on_event(event)
+
+    def once_a_run(self, row: Block) -> Block:
+        """`row` without its settings where they are those of the run's first block; with a warning where not."""
+        if not row.settings:
+            return row
+        with self.lock:
+            first = self.settings.setdefault(row.run_id, row.settings)
+        if first is row.settings:
+            return row
+        if not (changes := differing(first, row.settings)):
+            return row.model_copy(update={"settings": {}})
+        warning = f"the server had other settings than that of the run's first block: {'; '.join(changes)}"
+        return row.model_copy(update={"warnings": (*row.warnings, warning)})
 
     @contextmanager
     def engine(self, run: PlannedRun) -> Iterator[Engine]:
@@ -131,6 +147,6 @@ def measure(context: SessionContext, block: PlannedBlock) -> Block:
             row = measure_block(
                 plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
             )
-    row = row.model_copy(update={"phases": clock.phases()})
+    row = context.once_a_run(row.model_copy(update={"phases": clock.phases()}))
     context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
     return row

@@ -154,6 +154,13 @@ class RenderedOptions(Setting):
     initialise: dict[str, str | None] = Field(default_factory=dict)
     """Long options of the initialising program; None is a bare flag."""
 
+    def holding(self, name: str, options: Mapping[str, str | None]) -> RenderedOptions:
+        """These with other options laid over them, under another name; None leaves an option out."""
+        laid = {**self.options, **options}
+        kept = {option: value for option, value in laid.items() if value is not None}
+        _, plus, overlays = self.config.partition("+")
+        return self.model_copy(update={"config": f"{name}{plus}{overlays}", "options": kept})
+
     @property
     def text(self) -> str:
         """The option file, whole: `postgresql.conf` for Postgres, a `[mysqld]` group otherwise."""

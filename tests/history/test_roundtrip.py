@@ -13,7 +13,7 @@ from history.exporters import write
 from history.importing import import_file
 from history.interchange import line_of_record, read_record
 from history.maintenance import verify
-from history.model import Block, CanaryReading, Measurement, Run, Session
+from history.model import Block, CanaryReading, EffectiveSetting, Measurement, Run, Session
 from history.records import digest, pack, unpack
 from history.store import Store
 from tests.builders import DAY, READING, SESSION, block, run
@@ -105,11 +105,12 @@ def test_the_order_of_measurements_and_keys_does_not_matter(store: Store) -> Non
     assert digest(first) == digest(second)
 
 
-def test_a_block_without_phases_is_the_record_it_was() -> None:
-    """Stores of before keep their digests; this one was made by code that knew no phases."""
+def test_a_block_without_what_came_later_is_the_record_it_was() -> None:
+    """Stores of before keep their digests; this one was made by code that knew neither phases nor settings."""
     before = block(run("17.1"), 100.0, samples={"point-query": {"qps": (1.5, 2.5)}})
     assert digest(before) == "da3a6d4d1bb66e1ae9fd46578b864125184f0161141943c24766c236cfb24847"
     assert digest(before.model_copy(update={"phases": {"block": {"stop": 0.5}}})) != digest(before)
+    assert digest(before.model_copy(update={"settings": {"jit": EffectiveSetting(value="on")}})) != digest(before)
 
 
 def test_two_values_of_one_test_and_metric_are_no_block(store: Store) -> None:

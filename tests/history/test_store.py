@@ -18,6 +18,7 @@ from history.model import (
     Block,
     BlockValue,
     CallCost,
+    EffectiveSetting,
     FindingEvent,
     Fingerprint,
     FunctionCost,
@@ -229,6 +230,23 @@ def test_blocks_that_say_how_long_another_one_takes(store: Store) -> None:
         store.timed_blocks(None, 9, profile="full"),
     ):
         assert nothing == []
+
+
+def test_the_settings_of_a_run_are_those_of_its_first_block_that_has_them(store: Store) -> None:
+    settings = {
+        "jit": EffectiveSetting(value="off", default="on", source="file"),
+        "work_mem": EffectiveSetting(value="4096kB", default="4096kB"),
+    }
+    other = settings | {"jit": EffectiveSetting(value="on", default="on")}
+    fill(store, {"17.1": 1.0})
+    assert store.settings("s/17.1") == {}, "as in a history of before"
+    for number, kept in ((2, settings), (3, {}), (4, other)):
+        at = {"started": DAY + timedelta(hours=number), "ended": DAY + timedelta(hours=number, minutes=5)}
+        store.append_block(block(run("17.1"), 1.0, number, settings=kept, **at))
+    assert store.settings("s/17.1") == settings
+    assert [each.settings for each in store.blocks("s/17.1")] == [{}, settings, {}, other]
+    assert store.blocks("s/17.1", details=False)[1].settings == {}
+    assert store.settings("nobody") == {}
 
 
 def test_findings_are_those_of_the_newest_detection(store: Store) -> None:

@@ -10,6 +10,7 @@ from history.model import (
     Block,
     CallCost,
     CanaryReading,
+    EffectiveSetting,
     Fingerprint,
     FunctionCost,
     Measurement,
@@ -123,6 +124,9 @@ BLOCKS = st.builds(
     ),
     phases=st.dictionaries(
         st.sampled_from(["block", "tests"]), st.dictionaries(TEXTS, NUMBERS.map(abs), max_size=2), max_size=2
+    ),
+    settings=st.dictionaries(
+        TEXTS, st.builds(EffectiveSetting, value=TEXTS, default=st.none() | TEXTS, source=TEXTS), max_size=2
     ),
     warnings=st.lists(TEXTS, max_size=2).map(tuple),
 )

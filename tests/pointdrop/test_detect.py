@@ -19,7 +19,7 @@ from detector.errors import DetectorError
 from history import datasets
 from history.errors import BadSettings, UnknownSeries
 from history.metrics import shipped_metrics
-from history.model import Finding, FindingEvent, FunctionCost, Measurement, StatementPlan
+from history.model import EffectiveSetting, Finding, FindingEvent, FunctionCost, Measurement, StatementPlan
 from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
@@ -187,6 +187,59 @@ def test_an_option_that_was_changed_is_the_cause(
         (finding,) = run_detection(store, load_detector_settings(configs))
     assert (finding.key, finding.cause) == ("postgres/17/17.6/regression", cause)
     assert not sentence or any(sentence in line for line in finding.evidence)
+
+
+@pytest.mark.parametrize(
+    ("late", "cause", "sentence"),
+    [
+        (EffectiveSetting(value="200", default="200"), "product", "dives 10 -> 200 (new default)"),
+        (EffectiveSetting(value="200", source="file"), "product", "dives 10 -> 200 (set on one side only)"),
+        (EffectiveSetting(value="10.0", default="10.0"), "product", ""),
+    ],
+)
+def test_a_new_default_stands_beside_the_boundary(
+    late: EffectiveSetting, cause: str, sentence: str, tmp_path: Path, configs: Path
+) -> None:
+    """The servers say what the option files, which are alike, do not."""
+    early = EffectiveSetting(value="10", default="10")
+    found = _with_settings(tmp_path, configs, {"dives": early}, {"dives": late})
+    assert found.cause == cause
+    assert [setting.name for setting in found.settings] == (["dives"] if sentence else [])
+    assert (f"Settings that differ: {sentence}." in found.evidence) == bool(sentence)
+
+
+def test_settings_decide_where_both_sides_have_them(tmp_path: Path, configs: Path) -> None:
+    """Somebody's value on both sides is a changed config; what only one release has is told and no cause."""
+    early = {"jit": EffectiveSetting(value="on", source="file"), "gone": EffectiveSetting(value="1", source="file")}
+    late = {"jit": EffectiveSetting(value="off", source="file"), "came": EffectiveSetting(value="2")}
+    found = _with_settings(tmp_path, configs, early, late)
+    assert found.cause == "config"
+    assert "An option was changed: jit was on, is off." in found.evidence
+    assert "Options of one side only: gone = 1 is set before only." in found.evidence
+    assert _with_settings(tmp_path, configs, early, {}).settings == (), "a history of before has none"
+
+
+def _with_settings(
+    folder: Path, configs: Path, early: dict[str, EffectiveSetting], late: dict[str, EffectiveSetting]
+) -> Finding:
+    """The finding of a history whose runs kept these settings before and after 17.6."""
+    random = np.random.default_rng(5)
+    with Store.open(f"sqlite:///{folder}/{len(list(folder.iterdir()))}.db") as store:
+        store.append_session(SESSION)
+        for minor in range(10):
+            row = run_of(f"17.{minor}").model_copy(update={"options": "jit = on\n"})
+            store.append_run(row)
+            for number in (1, 2, 3):
+                level = np.where(np.arange(9) < 3, 900.0 if minor >= 6 else 1000.0, 1000.0)
+                values = level * np.exp(0.005 * random.standard_normal(9))
+                found = tuple(
+                    Measurement(test=f"test-{i}", metric="qps", value=value, unit="/s", better="higher")
+                    for i, value in enumerate(values.tolist())
+                )
+                settings = {} if number > 1 else early if minor < 6 else late
+                store.append_block(block(row, 1.0, number, measurements=found, settings=settings))
+        (finding,) = run_detection(store, load_detector_settings(configs))
+    return finding
 
 
 def test_a_config_edited_between_two_sessions_is_the_cause(tmp_path: Path) -> None:

@@ -102,14 +102,14 @@ def test_a_whole_life(
 @pytest.mark.parametrize(
     ("dbms", "line", "source", "names"),
     [
-        ("mysql", "9.7", "debian-sid", MYSQL_CONFIGS),
-        ("mysql", "5.6", "npm", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
-        ("mysql", "5.5", "maven-mxj", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
-        ("mysql", "5.7", "maven-airlift", ["bl0_sync0_dw0", "bl1_sync1_dw1"]),
-        ("mysql", "8.0", "maven-killbill", ["bl0_sync1_dwDO", "bl1_sync0_dw1"]),
-        ("mariadb", "11.8", "debian-trixie", ["z12b", "z12b_sync"]),
-        ("mariadb", "10.2", "maven", ["z12b", "z12b_sync"]),
-        ("myrocks", "10.11", "debian-bookworm", ["nocomp", "default_sync"]),
+        ("mysql", "9.7", "debian-sid", [*MYSQL_CONFIGS, "vendor-defaults"]),
+        ("mysql", "5.6", "npm", ["bl0_sync0_dw0", "bl1_sync1_dw1", "vendor-defaults"]),
+        ("mysql", "5.5", "maven-mxj", ["bl0_sync0_dw0", "bl1_sync1_dw1", "vendor-defaults"]),
+        ("mysql", "5.7", "maven-airlift", ["bl0_sync0_dw0", "bl1_sync1_dw1", "vendor-defaults"]),
+        ("mysql", "8.0", "maven-killbill", ["bl0_sync1_dwDO", "bl1_sync0_dw1", "vendor-defaults"]),
+        ("mariadb", "11.8", "debian-trixie", ["z12b", "z12b_sync", "vendor-defaults"]),
+        ("mariadb", "10.2", "maven", ["z12b", "z12b_sync", "vendor-defaults"]),
+        ("myrocks", "10.11", "debian-bookworm", ["nocomp", "default_sync", "vendor-defaults"]),
     ],
 )
 def test_the_named_configs_start_and_are_what_they_say(
@@ -127,6 +127,7 @@ def test_the_named_configs_start_and_are_what_they_say(
     empty.initialise()
     empty.save(place / "empty")
     checked = ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite", "rocksdb_flush_log_at_trx_commit")
+    pinned = ("innodb_adaptive_hash_index", "innodb_change_buffering", "eq_range_index_dive_limit", "gtid_mode")
     for name in names:
         options = rendered(installed, name)
         engine = make(installed, options)
@@ -137,7 +138,16 @@ def test_the_named_configs_start_and_are_what_they_say(
             if option in options.options:
                 wanted = options.options[option]
                 assert shown(engine, option) == SHOWN.get(wanted, wanted), (name, option)
-        assert shown(engine, "log_bin") == ("1" if "log_bin" in options.options else "0"), name
+        settings = engine.effective_settings()
+        for option in (*checked, *pinned):
+            if option in settings:
+                assert settings[option].set_by_nobody == (option not in options.options), (name, option)
+        if name == "vendor-defaults":
+            assert settings["max_connections"].source == "file"
+            assert not settings.keys() & {"datadir", "socket", "hostname", "server_uuid", "version"}
+        else:
+            assert shown(engine, "log_bin") == ("1" if "log_bin" in options.options else "0"), name
+            assert settings["innodb_adaptive_hash_index"].value == "OFF"
         engine.kill()
 
 

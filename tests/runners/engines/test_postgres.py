@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -207,6 +208,26 @@ def test_a_statement_that_fails_is_named(make: Callable[..., Engine], postgres: 
     engine = started(make(postgres))
     with pytest.raises(EngineError, match="SELECT nothing_here"):
         engine.query("SELECT nothing_here")
+
+
+def test_it_tells_its_settings_and_two_alike_tell_the_same(
+    make: Callable[..., Engine], postgres: Installed, rendered: Callable[..., RenderedOptions]
+) -> None:
+    options = rendered(postgres)
+    settings = [started(make(postgres, options)).effective_settings() for _ in range(2)]
+    assert settings[0] == settings[1]
+    told = settings[0]
+    assert told["shared_buffers"].source == "file"
+    assert told["shared_buffers"].value == "65536kB", "the 64 MB of the option file, as an option file takes them"
+    assert (told["work_mem"].value, told["work_mem"].source) == ("4096kB", "default")
+    assert not told.keys() & {"port", "data_directory", "unix_socket_directories", "config_file", "server_version"}
+    assert told["block_size"].source == "built in"
+    sized = re.compile(r"\d+(kB|MB|ms|s|min)")
+    units = {n: s.value for n, s in told.items() if sized.fullmatch(s.value) and s.source != "built in"}
+    again = started(make(postgres, options.model_copy(update={"options": {**options.options, **units}})))
+    assert {name: again.effective_settings()[name].value for name in units} == units, (
+        "an option file takes what is told"
+    )
 
 
 @pytest.mark.slow

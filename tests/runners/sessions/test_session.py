@@ -82,6 +82,10 @@ def test_counts_of_the_same_release_agree(run: Callable[..., Outcome], make_plan
     _, row, _ = sink.rows[0]
     assert row.lane == "instructions"
     assert "fsync = 'off'" in row.options, "the overlay of the lane is in the option file that is kept"
+    kept = sorted(len(block.settings) > 300 for block in sink.blocks)
+    assert kept == [False, True], "the settings are kept once a run, since the servers of all its blocks agree"
+    (settings,) = (block.settings for block in sink.blocks if block.settings)
+    assert (settings["fsync"].value, settings["fsync"].default, settings["fsync"].source) == ("off", "on", "file")
 
 
 @pytest.mark.slow
@@ -121,6 +125,7 @@ def test_a_killed_session_goes_on_where_it_was(run: Callable[..., Outcome], make
     assert {block.id for block in second.blocks} == {block.id for block in plan.blocks} - finished
     assert second.rows[0][0] == first.rows[0][0], "the session's row is the stored one"
     for sink in (first, second):
+        assert sink.blocks[0].settings["shared_buffers"].source == "file"
         (qps,) = sink.values("point-query.range100", "qps")
         (cpu,) = sink.values("point-query.range100", "cpu_us/o")
         assert qps > 100

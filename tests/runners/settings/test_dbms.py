@@ -16,7 +16,7 @@ from runners.settings.dbms import ConfigNotRunnable, DbmsSettings, Sizing, load_
 SIZING = Sizing(pool_mib=256, log_mib=128, cores=4, connections=50)
 RELEASES = {
     "postgres": ("9.6.24", "10.23", "12.22", "14.0", "17.2", "18.6"),
-    "mysql": ("5.6.24", "5.7.44", "8.0.28", "8.0.30", "8.4.0", "9.7.4"),
+    "mysql": ("5.5.9", "5.6.24", "5.7.44", "8.0.28", "8.0.30", "8.4.0", "9.7.4"),
     "mariadb": ("10.2.11", "10.6.20", "10.11.19", "11.8.6", "12.3.0"),
     "myrocks": ("8.0.28", "10.11.19", "11.8.6"),
 }
@@ -91,12 +91,47 @@ def test_every_config_renders_or_says_what_it_needs(configs: Path, dbms: str, ve
         ("8.0.30", "innodb_redo_log_capacity", "innodb_log_file_size"),
         ("5.7.44", "query_cache_size", "skip_log_bin"),
         ("8.0.11", "innodb_log_file_size", "query_cache_size"),
+        ("5.5.9", "innodb_adaptive_hash_index", "eq_range_index_dive_limit"),
+        ("5.5.9", "innodb_change_buffering", "innodb_checksum_algorithm"),
+        ("5.6.24", "eq_range_index_dive_limit", "innodb_redo_log_capacity"),
+        ("5.6.24", "gtid_mode", "skip_log_bin"),
     ],
 )
 def test_options_that_came_and_went(configs: Path, version: str, present: str, absent: str) -> None:
     options = render(load_dbms("mysql", configs), "bl0_sync0_dw1", version, SIZING).options
     assert present in options
     assert absent not in options
+
+
+#: What the published option files pin: default of the old releases, and another one of the new.
+PINNED = {
+    "innodb_adaptive_hash_index": "OFF",
+    "innodb_autoinc_lock_mode": "2",
+    "innodb_checksum_algorithm": "crc32",
+    "innodb_change_buffering": "none",
+    "eq_range_index_dive_limit": "10",
+    "performance_schema": "ON",
+    "sql_mode": "NO_ENGINE_SUBSTITUTION,NO_UNSIGNED_SUBTRACTION",
+    "character_set_server": "latin1",
+    "binlog_format": "ROW",
+}
+
+
+@pytest.mark.parametrize(("dbms", "version"), [("mysql", "5.6.24"), ("mysql", "9.7.4"), ("mariadb", "10.11.19")])
+def test_a_default_that_changed_changes_no_config_but_the_vendors(configs: Path, dbms: str, version: str) -> None:
+    settings = load_dbms(dbms, configs)
+    pinned = PINNED | ({"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"} if dbms == "mysql" else {})
+    options = render(settings, "default", version, SIZING).options
+    assert {name: options[name] for name in pinned} == pinned
+    assert not render(settings, "vendor-defaults", version, SIZING).options.keys() & pinned.keys()
+
+
+def test_a_release_is_not_asked_for_an_option_it_lacks(configs: Path) -> None:
+    mariadb = load_dbms("mariadb", configs)
+    for version, has in (("10.2.11", False), ("10.2.18", True), ("10.3.9", False), ("10.3.10", True), ("12.3.0", True)):
+        options = render(mariadb, "default", version, SIZING).options
+        assert ("eq_range_index_dive_limit" in options) == has, version
+        assert ("innodb_change_buffering" in options) == (version != "12.3.0"), version
 
 
 def test_what_needs_a_later_release_is_refused_with_the_reason(configs: Path) -> None:
