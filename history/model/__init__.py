@@ -24,6 +24,7 @@ from history.model.findings import (
     Move,
     PlanChange,
     Tier,
+    ToolchainChange,
     UnknownSide,
     finding_key,
 )

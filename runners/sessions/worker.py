@@ -18,7 +18,9 @@ from filelock import FileLock, Timeout
 from history.metrics import MetricRegistry
 from history.model import Block
 from runners.engines import Engine, EngineError, Installed, engine_for
+from runners.engines.toolchain import linked_toolchain, toolchain_of
 from runners.errors import HostBusy, WorkloadFailed
+from runners.releases.toolchain import Toolchain
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.events import BlockDone, DataPrepared, Event, TestDone
 from runners.sessions.lanes import TestResult
@@ -62,6 +64,8 @@ class SessionContext:
     engines: dict[int, Engine] = field(default_factory=dict)
     """By core, which names a directory that no other session uses either."""
     harness_s: float = 0.0
+    toolchains: dict[str, Toolchain] = field(default_factory=dict)
+    """By run id: what its row has, or will have. The first word of a run stays, since its row is written once."""
 
     def tell(self, event: Event) -> None:
         with self.lock:
@@ -117,6 +121,7 @@ def measure(context: SessionContext, block: PlannedBlock) -> Block:
         context.tell(TestDone(block, test.name))
 
     with context.engine(block.run) as engine:
+        linked = linked_toolchain(engine)
         try:
             prepared = _prepared(context, engine)
         except (EngineError, WorkloadFailed) as error:
@@ -131,6 +136,8 @@ def measure(context: SessionContext, block: PlannedBlock) -> Block:
             row = measure_block(
                 plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
             )
+    with context.lock:
+        context.toolchains.setdefault(block.run.id, toolchain_of(engine.installed, linked))
     row = row.model_copy(update={"phases": clock.phases()})
     context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
     return row
