@@ -1,4 +1,5 @@
-"""What the history knows of the two sides of a finding beside its values: functions, plans, options, service levels."""
+"""What the history knows of the two sides of a finding beside its values: functions, plans, options, builds, service
+levels."""
 
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ from history.model import (
     PlanChange,
     Series,
     StatementPlan,
+    ToolchainChange,
 )
 from history.sla import SLA_SHARE, sla_shares
+from history.toolchains import other_builder, toolchain_sentences
 
 #: So many functions by the size of their change are listed.
 MOST_FUNCTIONS = 10
@@ -31,10 +34,12 @@ def attach(
     plans_after: Mapping[str, Sequence[StatementPlan]] | None = None,
     config_changes: Sequence[str] = (),
     one_sided_options: Sequence[str] = (),
+    toolchain: Sequence[ToolchainChange] = (),
     sla_failures: Mapping[str, str] | None = None,
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
+    Two builders make the cause `toolchain`, whatever else differs: what the step is of the code cannot be told then.
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
     `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
     stays. Options that only one of the releases has are evidence and no cause.
@@ -46,7 +51,9 @@ def attach(
     evidence = list(finding.evidence)
     cause = finding.cause
     if cause == "product":
-        if tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
+        if other_builder(toolchain):
+            cause = "toolchain"
+        elif tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
             cause = "sla"
         elif config_changes:
             cause = "config"
@@ -57,9 +64,16 @@ def attach(
     evidence += [f"An option was changed: {change}." for change in config_changes]
     if one_sided_options:
         evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
+    evidence += toolchain_sentences(toolchain)
     evidence += [f"Service level missed: {failure}." for failure in (sla_failures or {}).values()]
     return finding.model_copy(
-        update={"cause": cause, "functions": functions, "plans": plans, "evidence": tuple(dict.fromkeys(evidence))}
+        update={
+            "cause": cause,
+            "functions": functions,
+            "plans": plans,
+            "toolchain": tuple(toolchain),
+            "evidence": tuple(dict.fromkeys(evidence)),
+        }
     )
 
 

@@ -12,6 +12,7 @@ from statistics import median
 from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Cause, Finding, Tier
+from history.toolchains import BUILD, COMPILER, other_builder, sides_in_words
 from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
 from presentation.number_format import count, listing, percent, signed
 
@@ -62,7 +63,18 @@ def summary(finding: Finding, lead: Headline) -> str:
         release = f"{finding.dbms} {finding.line}"
         slowly = f" in small steps, none of them large enough alone; it is clear since {finding.release}"
     what = lead.what[:1].upper() + lead.what[1:]
-    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread})."
+    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){built(finding)}."
+
+
+def built(finding: Finding) -> str:
+    """What the first sentence adds where the compiler may have a part in the step; empty where it has none."""
+    changes = [change for change in finding.toolchain if change.part in BUILD | COMPILER]
+    if not changes:
+        return ""
+    before, after = (side or "otherwise" for side in sides_in_words(changes))
+    if other_builder(changes):
+        return f"; the two are builds of {before} and of {after}, and how much of it is the compiler's is not known"
+    return f"; the compiler changed too, from {before} to {after}, so part of the step may be the compiler's"
 
 
 def other_metrics(lead: Headline, metrics: MetricRegistry) -> str:
@@ -116,7 +128,12 @@ def suspect_range(finding: Finding) -> str:
             f"{finding.previous} is the last measured release at the old level, {finding.release} the first at the new "
             f"one{_gap(finding)}"
         )
-    if finding.cause in OTHER_CAUSES:
+    if finding.cause == "toolchain":
+        text += (
+            " Two builders made the two: whether the product's code has a part in it, only builds of both by one "
+            "compiler can tell."
+        )
+    elif finding.cause in OTHER_CAUSES:
         text += f" The likely cause is not the product's code but {OTHER_CAUSES[finding.cause]}."
     return text
 
