@@ -107,9 +107,11 @@ def _built_alike(
     finding: Finding, moves: Sequence[Move], metrics: MetricRegistry, pattern: str
 ) -> list[tuple[str, list[str]]]:
     """Both sides built here by one compiler, then compared: what is left of the step is the code's. Nothing where the
-    tags of their source are not known."""
-    tags = source_tags(pattern, finding)
-    if tags is None:
+    tags of their source are not known, or are one."""
+    # `17.2+debian` is built from the tag of 17.2.
+    named = {side: getattr(finding, side).partition("+")[0] for side in ("previous", "release")}
+    tags = source_tags(pattern, finding.model_copy(update=named))
+    if tags is None or tags[0] == tags[1]:
         return []
     builds = [
         (f"Tell code from compiler: build {version} here", ["releases", "build", finding.dbms, "--commit", tag])
