@@ -49,6 +49,7 @@ def recovery(
             for other in findings
             if (other.dbms, other.line) == (finding.dbms, finding.line)
             and other.kind == "improvement"
+            and other.cause != "toolchain"  # faster by another builder's compiler gives nothing back
             and other.tier in tiers
             and version_key(other.dbms, other.release) > boundary
         ),

@@ -10,9 +10,12 @@ from collections.abc import Iterable
 
 from history.keys import issue_key
 from history.metrics import MetricRegistry
-from history.model import Finding, Row
+from history.model import Cause, Finding, Row
 from history.versions import version_key
 from presentation.headline import Headline, finding_order, headline
+
+#: Causes that are shown and not filed: nobody is at fault where two builders used two compilers.
+NOT_FILED: frozenset[Cause] = frozenset({"toolchain"})
 
 
 class Subject(Row):
@@ -29,8 +32,8 @@ class Subject(Row):
 
 
 def subjects(findings: Iterable[Finding], kinds: Iterable[str], metrics: MetricRegistry) -> list[Subject]:
-    """One subject an issue, in the order of findings; kinds that are not in `kinds` get none of their own. Pure, and
-    independent of the order of `findings`.
+    """One subject an issue, in the order of findings; kinds that are not in `kinds` get none of their own, and causes
+    NOT_FILED none at all. Pure, and independent of the order of `findings`.
 
     Of two findings of one key (two configs measured other point releases of a line) the issue is about the surest,
     then the newest.
@@ -38,7 +41,7 @@ def subjects(findings: Iterable[Finding], kinds: Iterable[str], metrics: MetricR
     kinds = frozenset(kinds)
     by_key: dict[str, list[Finding]] = {}
     improvements: dict[tuple[str, str, str], Finding] = {}
-    for finding in sorted(findings, key=_surest_last):
+    for finding in sorted((one for one in findings if one.cause not in NOT_FILED), key=_surest_last):
         # What was measured again and not seen again is nobody's comfort.
         if finding.kind == "improvement" and finding.tier != "unconfirmed":
             improvements[_boundary(finding)] = finding

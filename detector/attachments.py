@@ -1,4 +1,5 @@
-"""What the history knows of the two sides of a finding beside its values: functions, plans, options, service levels."""
+"""What the history knows of the two sides of a finding beside its values: functions, plans, options, builds, service
+levels."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ from history.model import (
     Series,
     SettingChange,
     StatementPlan,
+    ToolchainChange,
 )
 from history.sla import SLA_SHARE, sla_shares
+from history.toolchains import other_builder, toolchain_sentences
 
 #: So many functions by the size of their change are listed.
 MOST_FUNCTIONS = 10
@@ -36,10 +39,12 @@ def attach(
     config_changes: Sequence[str] = (),
     one_sided_options: Sequence[str] = (),
     settings: Sequence[SettingChange] = (),
+    toolchain: Sequence[ToolchainChange] = (),
     sla_failures: Mapping[str, str] | None = None,
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
+    Two builders make the cause `toolchain`, whatever else differs: what the step is of the code cannot be told then.
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
     `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
     stays. Options that only one of the releases has, and defaults that the release changed, are evidence and no cause.
@@ -51,7 +56,9 @@ def attach(
     evidence = list(finding.evidence)
     cause = finding.cause
     if cause == "product":
-        if tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
+        if other_builder(toolchain):
+            cause = "toolchain"
+        elif tests and len(set(tests) & set(sla_failures or ())) > len(tests) / 2:
             cause = "sla"
         elif config_changes:
             cause = "config"
@@ -64,6 +71,7 @@ def attach(
         evidence.append(f"Settings that differ: {_listed(settings)}.")
     if one_sided_options:
         evidence.append(f"Options of one side only: {'; '.join(one_sided_options)}.")
+    evidence += toolchain_sentences(toolchain)
     evidence += [f"Service level missed: {failure}." for failure in (sla_failures or {}).values()]
     return finding.model_copy(
         update={
@@ -71,6 +79,7 @@ def attach(
             "functions": functions,
             "plans": plans,
             "settings": tuple(settings),
+            "toolchain": tuple(toolchain),
             "evidence": tuple(dict.fromkeys(evidence)),
         }
     )

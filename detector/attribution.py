@@ -3,7 +3,7 @@
 * machine: the control release moved too, or every line measured in the same sessions did, or all tests of a server
   moved by one and the same amount, or in throughput while their CPU cost stayed.
 * epoch: the two sides were measured on hosts set up differently and no control joins them.
-* plan, config, sla: `attachments` says so, from what the history knows besides.
+* toolchain, plan, config, sla: `attachments` says so, from what the history knows besides.
 """
 
 from __future__ import annotations

@@ -153,8 +153,10 @@ def append_run(connection: Connection, row_keys: RowKeys, run: Run) -> bool:
     _check_pin(connection, run.release)
     release = {"digest": digest(run.release), "pinned": False}
     # Runs of one session mostly share options and bundle; they are stored once.
-    bundle = pack({"options": run.options, "bundle": run.bundle})
-    named = hashlib.sha256(text_of([run.options, run.bundle]).encode()).hexdigest()
+    whole = run.model_dump(mode="json", include={"options", "bundle", "toolchain"})
+    bundle = pack(whole)
+    # What a run of before could not have is not in its name, or it would be stored once more.
+    named = hashlib.sha256(text_of(list(whole.values())).encode()).hexdigest()
     row = {
         "session_pk": session_pk,
         "release_pk": shared_key(

@@ -61,11 +61,13 @@ def commands(
     measurable: Measurable | None = None,
     dataset: str = "",
     run: str = "",
+    source: str = "",
 ) -> list[Command]:
     """How to measure a finding again, to see how the detector came to it, and to narrow it down.
 
     Every name is quoted for the shell, since names may come from elsewhere. `measurable` is what can be measured here,
-    everything if None; `dataset` the published dataset that its figures come from; `run` the newest run of the release.
+    everything if None; `dataset` the published dataset that its figures come from; `run` the newest run of the release;
+    `source` the pattern by which the source of both sides is compared.
     """
     moves = headline_moves(finding, metrics)
     # Rather a smaller move that can be measured here than a larger one that cannot.
@@ -74,15 +76,17 @@ def commands(
     shown = (repeatable or moves)[0].key
     again = _measured_again(finding, repeatable or moves, metrics, measurable if not repeatable else None)
     purposes = [again] if repeatable else []
-    source = ["--dataset", dataset] if dataset else []
+    if repeatable and finding.cause == "toolchain":
+        purposes = [*_built_alike(finding, repeatable, metrics, source), *purposes]
+    published = ["--dataset", dataset] if dataset else []
     explained = "Show how the detector came to it"
     if not repeatable:
         # Said once, at the first command, since the one that measures again may not exist.
         figures = f"were published (dataset {dataset})" if dataset else "are of a place that is not configured here"
         explained = f"These figures {figures}. Show how the detector came to them"
-    purposes.append((explained, ["explain", shown.id, *source]))
+    purposes.append((explained, ["explain", shown.id, *published]))
     if dataset:
-        replay = ["replay", *source, "--dbms", finding.dbms, "--line", finding.line, "--format", "text"]
+        replay = ["replay", *published, "--dbms", finding.dbms, "--line", finding.line, "--format", "text"]
         purposes.append(("Show when it would have been found", replay))
     if not repeatable:
         purposes.append(again)
@@ -99,11 +103,34 @@ def _place(key: SeriesKey) -> list[str]:
     return ["--server", key.server, "--config", key.config, "--benchmark", key.benchmark]
 
 
+def _built_alike(
+    finding: Finding, moves: Sequence[Move], metrics: MetricRegistry, pattern: str
+) -> list[tuple[str, list[str]]]:
+    """Both sides built here by one compiler, then compared: what is left of the step is the code's. Nothing where the
+    tags of their source are not known, or are one."""
+    # `17.2+debian` is built from the tag of 17.2.
+    named = {side: getattr(finding, side).partition("+")[0] for side in ("previous", "release")}
+    tags = source_tags(pattern, finding.model_copy(update=named))
+    if tags is None or tags[0] == tags[1]:
+        return []
+    builds = [
+        (f"Tell code from compiler: build {version} here", ["releases", "build", finding.dbms, "--commit", tag])
+        for version, tag in zip((finding.previous, finding.release), tags, strict=True)
+    ]
+    sides = [f"{finding.dbms}@git:{tag}" for tag in tags]
+    _, measured = _measured_again(finding, moves, metrics, None, sides)
+    return [*builds, ("Then compare the two builds, made by one compiler", measured)]
+
+
 def _measured_again(
-    finding: Finding, moves: Sequence[Move], metrics: MetricRegistry, elsewhere: Measurable | None
+    finding: Finding,
+    moves: Sequence[Move],
+    metrics: MetricRegistry,
+    elsewhere: Measurable | None,
+    sides: Sequence[str] = (),
 ) -> tuple[str, list[str]]:
-    """Both releases in interleaved blocks: as they were measured, or at a small scale on a machine of the reader's.
-    No words where no machine can."""
+    """Both releases (or `sides`, as `pointdrop compare` names them) in interleaved blocks: as they were measured, or at
+    a small scale on a machine of the reader's. No words where no machine can."""
     first = moves[0].key
     lane = metrics[first.metric].lane
     place = (first.server, first.config, first.benchmark)
@@ -116,7 +143,7 @@ def _measured_again(
         config = ["--config", first.config] if (first.dbms, first.config) in elsewhere.configs else []
         where = [*config, "--benchmark", first.benchmark]
         why = "Measure both releases on a machine of your own, blocks interleaved, at the scale of server local"
-    sides = [f"{finding.dbms}@{version}" for version in (finding.previous, finding.release)]
+    sides = sides or [f"{finding.dbms}@{version}" for version in (finding.previous, finding.release)]
     words = ["compare", *sides, *where, "--lane", lane, "--tests", ",".join(tests[:MOST_TESTS])]
     return why, words if tests else []
 

@@ -12,6 +12,7 @@ from statistics import median
 from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Cause, Finding, Tier
+from history.toolchains import BUILD, COMPILER, HERE, other_builder, sides_in_words
 from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
 from presentation.number_format import count, listing, percent, signed
 
@@ -62,7 +63,28 @@ def summary(finding: Finding, lead: Headline) -> str:
         release = f"{finding.dbms} {finding.line}"
         slowly = f" in small steps, none of them large enough alone; it is clear since {finding.release}"
     what = lead.what[:1].upper() + lead.what[1:]
-    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread})."
+    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){built(finding)}."
+
+
+def one_version(finding: Finding) -> bool:
+    """Whether two vendors built the two sides from one version: `17.2` and `17.2+debian`. What was built here may be
+    any commit on top of the version it is named for."""
+    builders = [change for change in finding.toolchain if change.part == "builder"]
+    here = any(side.startswith(HERE) for change in builders for side in (change.before, change.after))
+    return bool(builders) and not here and finding.previous.partition("+")[0] == finding.release.partition("+")[0]
+
+
+def built(finding: Finding) -> str:
+    """What the first sentence adds where the compiler may have a part in the step; empty where it has none."""
+    changes = [change for change in finding.toolchain if change.part in BUILD | COMPILER]
+    if not changes:
+        return ""
+    before, after = (side or "otherwise" for side in sides_in_words(changes))
+    if one_version(finding):
+        return f"; the two are builds of one version, by {before} and by {after}, so none of it is the code's"
+    if other_builder(changes):
+        return f"; the two are builds of {before} and of {after}, and how much of it is the compiler's is not known"
+    return f"; the compiler changed too, from {before} to {after}, so part of the step may be the compiler's"
 
 
 def other_metrics(lead: Headline, metrics: MetricRegistry) -> str:
@@ -116,7 +138,12 @@ def suspect_range(finding: Finding) -> str:
             f"{finding.previous} is the last measured release at the old level, {finding.release} the first at the new "
             f"one{_gap(finding)}"
         )
-    if finding.cause in OTHER_CAUSES:
+    if finding.cause == "toolchain" and not one_version(finding):
+        text += (
+            " Two builders made the two: whether the product's code has a part in it, only builds of both by one "
+            "compiler can tell."
+        )
+    elif finding.cause in OTHER_CAUSES:
         text += f" The likely cause is not the product's code but {OTHER_CAUSES[finding.cause]}."
     return text
 

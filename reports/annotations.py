@@ -26,13 +26,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from history.settings import read_model
 from history.versions import version_key
 
+#: Characters of a remark.
+MOST_TEXT = 120
+
 
 class Annotation(BaseModel):
     """One remark; it has a `dbms` and `release`, or a `host` and `date`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str = Field(min_length=1, max_length=120)
+    text: str = Field(min_length=1, max_length=MOST_TEXT)
     url: str = Field(default="", pattern=r"^(https?://.*)?$")
     dbms: str = ""
     release: str = ""

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from reports.errors import PageTooLarge
 from reports.page_groups import code_digest, page_groups
 from reports.settings import MAX_PAGE_BYTES, ReportSettings
 from reports.snapshot import Snapshot, read
+from reports.toolchains import toolchain_annotations
 
 if TYPE_CHECKING:
     from history.store import Store
@@ -75,6 +76,7 @@ def _turn(out: Path) -> Iterator[None]:
 def write_site(snapshot: Snapshot, out: Path, settings: ReportSettings, *, dry_run: bool = False) -> BuildReport:
     """Write what changed, remove what is gone."""
     report = BuildReport(out, findings=len(snapshot.findings), lines=len(snapshot.lines))
+    settings = replace(settings, annotations=(*settings.annotations, *toolchain_annotations(snapshot)))
     code = code_digest(settings)
     before = _manifest(out, code)
     files: dict[str, str] = {}

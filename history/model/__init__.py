@@ -25,6 +25,7 @@ from history.model.findings import (
     PlanChange,
     SettingChange,
     Tier,
+    ToolchainChange,
     UnknownSide,
     finding_key,
 )

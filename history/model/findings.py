@@ -14,7 +14,7 @@ FindingKind = Literal["regression", "improvement", "environment", "drift"]
 Tier = Literal["confirmed", "provisional", "unconfirmed"]
 Direction = Literal["regression", "improvement", "change"]
 UnknownSide = Literal["", "before", "after"]
-Cause = Literal["product", "machine", "plan", "config", "epoch", "sla"]
+Cause = Literal["product", "machine", "plan", "config", "toolchain", "epoch", "sla"]
 
 
 class Move(Row):
@@ -90,6 +90,14 @@ class SettingChange(Row):
     """Somebody set both values; or nobody did, and the release has a new default; or somebody set one of them."""
 
 
+class ToolchainChange(Row):
+    """One part of the toolchain that differs between the two sides, by its name in `history.toolchains`."""
+
+    part: Name
+    before: str
+    after: str
+
+
 class Finding(Row):
     """One boundary, with all the series that move there.
 
@@ -114,6 +122,8 @@ class Finding(Row):
     plans: tuple[PlanChange, ...] = ()
     settings: tuple[SettingChange, ...] = Field(default=(), exclude_if=operator.not_)
     """Effective settings that differ on the two sides; empty where a side kept none."""
+    toolchain: tuple[ToolchainChange, ...] = Field(default=(), exclude_if=operator.not_)
+    """Who built the two sides, and with what, where that differs."""
     evidence: tuple[str, ...] = ()
     """Sentences: blocks that agree, noise floor, smallest detectable change, what the control did."""
     warnings: tuple[str, ...] = ()

@@ -88,6 +88,9 @@ class Run(Row):
     """The rendered option file, whole."""
     bundle: dict[str, Any] = Field(default_factory=dict)
     """Everything else needed to repeat the run: command lines, seeds, scale, durations."""
+    toolchain: dict[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+    """What the release was built with and links to, by the names of `history.toolchains`; a name is left out where the
+    release does not say. Empty in runs of before, and of figures that were published."""
 
 
 class Measurement(Row):

@@ -53,12 +53,14 @@ def bisect(
     where it was, on the same machine; a larger --budget goes further.
 
     Exit code 4 when the answer is an interval and not one candidate, when the ends do not differ, or when that is not
-    known, because an end cannot be measured or the budget is spent.
+    known, because an end cannot be measured or the budget is spent. Where the two candidates of the answer were built
+    by two builders or with two compilers, it says so: toolchain in JSON, else empty.
 
     JSON keys: answer (found, interval, no-difference, undecided), after, first, between, exact, reason, differ, ends,
-    step, dbms, test, metric, levels, blocks. after, first and step are null when nothing was found, differ and ends
-    when the ends were not told apart. ends and step have before, after, change_pct, low_pct, high_pct, blocks_before,
-    blocks_after; blocks counts those of all candidates. CSV columns: candidate, level, change_pct, side, blocks, note.
+    step, dbms, test, metric, toolchain, levels, blocks. after, first and step are null when nothing was found, differ
+    and ends when the ends were not told apart. ends and step have before, after, change_pct, low_pct, high_pct,
+    blocks_before, blocks_after; blocks counts those of all candidates. CSV columns: candidate, level, change_pct, side,
+    blocks, note.
     """
     from detector.bisect_answers import Found
     from history.errors import BadSettings
@@ -144,6 +146,7 @@ def candidate_rows(bisection: Bisection) -> list[dict[str, Any]]:
 def answer_lines(bisection: Bisection, answer: Answer) -> list[str]:
     """The answer in a sentence, then what was measured."""
     from detector.bisect_answers import Found, Interval, NoDifference
+    from pointdrop.jobs.bisect import toolchain_note
 
     of = f"{bisection.test} ({bisection.metric})"
     match answer:
@@ -156,6 +159,8 @@ def answer_lines(bisection: Bisection, answer: Answer) -> list[str]:
             lines = [f"There is nothing to find in {of}: {answer.reason}."]
         case _:
             lines = [f"Nothing can be said of {of}: {answer.reason}."]
+    if note := toolchain_note(bisection, answer):
+        lines.append(note)
     rows = candidate_rows(bisection)
     for row in rows:
         if row["change_pct"] is not None:
@@ -202,7 +207,10 @@ def _pair_row(pair: CandidatePair) -> dict[str, Any]:
 
 def _print(bisection: Bisection, answer: Answer, format: Format, out: Path | None) -> None:
     if format is Format.json:
+        from pointdrop.jobs.bisect import toolchain_note
+
         asked = {"dbms": bisection.dbms, "test": bisection.test, "metric": bisection.metric}
+        asked["toolchain"] = toolchain_note(bisection, answer)
         measured = {"levels": levels_of(bisection), "blocks": bisection.machine.spent}
         emit(json_text({**answer_row(answer), **asked, **measured}), out)
     elif format is Format.text:

@@ -88,7 +88,8 @@ def list_releases(
     `withdrawn` and `not_runnable` are refused, with the reason; `gone` was pinned here, but its source lost it since;
     `cached` is unpacked on this machine.
 
-    JSON keys and CSV columns: dbms, version, line, released, state, cached, source, locator, digest, reason.
+    JSON keys and CSV columns: dbms, version, line, released, state, cached, source, locator, digest, reason; JSON has
+    toolchain besides, what is known here of how a cached release was built.
     """
     catalogue = _catalogue(offline=True)
     states = [
@@ -99,6 +100,8 @@ def list_releases(
         and (state in (None, listed.state) or (state == "cached" and listed.cached))
     ]
     rows = [_row(state) for state in states]
+    if format is Format.json:
+        rows = [row | {"toolchain": catalogue.toolchain(state)} for row, state in zip(rows, states, strict=True)]
     shown = [
         row
         | {

@@ -14,15 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from detector.bisect import BisectState, Measure, begin, record_block, record_unusable, resumed, sides, step
-from detector.bisect_answers import Answer, Judge
+from detector.bisect_answers import Answer, Found, Interval, Judge, NoDifference
 from detector.releases.metric_kinds import noise_prior
 from history.errors import BadSettings
 from history.files import write_atomically
 from history.metrics import Metric
 from history.model import Block, Release, Run, Session
+from history.toolchains import BUILD, COMPILER, other_builder, sides_in_words, toolchain_changes
 from history.versions import version_key
 from pointdrop.jobs.comparison_sides import Shelf
 from pointdrop.jobs.release_selection import releases_by_line
@@ -47,6 +48,8 @@ class Bisection(BaseModel):
     machine: BisectState
     session: Session | None = None
     """The first one; all others have its fingerprint, or values would not be comparable."""
+    toolchains: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """What each measured candidate was built with."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +144,37 @@ def load_bisection(path: Path, fresh: Bisection) -> Bisection:
         return fresh.model_copy()
     try:
         held = Bisection.model_validate_json(path.read_bytes())
-        return fresh.model_copy(update={"machine": resumed(fresh.machine, held.machine), "session": held.session})
+        machine = resumed(fresh.machine, held.machine)
+        return fresh.model_copy(
+            update={"machine": machine, "session": held.session, "toolchains": dict(held.toolchains)}
+        )
     except ValidationError as error:
         raise BadSettings(f"{path} is not a bisection of this version; remove it to begin anew") from error
+
+
+def toolchain_note(bisection: Bisection, answer: Answer) -> str:
+    """What the compiler may have to do with an answer: a sentence where the two candidates that it names were built by
+    two builders or with two compilers, else empty."""
+    match answer:
+        case Found() | Interval():
+            before, after = answer.after, answer.first
+        case NoDifference():
+            before, after = answer.ends.before.candidate, answer.ends.after.candidate
+        case _:
+            return ""
+    known = bisection.toolchains
+    changes = toolchain_changes(known.get(before, {}), known.get(after, {}))
+    built = [change for change in changes if change.part in BUILD | COMPILER]
+    if not built:
+        return ""
+    old, new = (side or "otherwise" for side in sides_in_words(built))
+    if other_builder(built):
+        return (
+            f"{before} was built by {old}, {after} by {new}: how much of this is the compiler's is not known. To tell, "
+            "compare builds of both by one compiler: "
+            f"pointdrop compare {bisection.dbms}@git:TAG {bisection.dbms}@git:TAG"
+        )
+    return f"The compiler changed too, from {old} to {new}: part of this may be the compiler's."
 
 
 def new_bisection(setup: BisectionSetup, dbms: str, config: str, candidates: Sequence[str], budget: int) -> Bisection:
@@ -211,6 +242,7 @@ def _measure(setup: BisectionSetup, path: Path, bisection: Bisection, wanted: Me
     def sink(session: Session, row: Run, block: Block) -> None:
         bisection.session = bisection.session or session
         value, reason = _value(block, bisection)
+        bisection.toolchains[by_version[row.release.version]] = row.toolchain
         keep(record_block(bisection.machine, by_version[row.release.version], value, reason))
 
     shelf = Shelf({build.release.version: build for build in installed.values()})

@@ -19,6 +19,7 @@ from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
 from pointdrop.jobs.option_changes import option_changes
+from pointdrop.jobs.toolchain_changes import changed_toolchain
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
 PARTITIONS_A_TASK = 8
@@ -112,6 +113,7 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
         config_changes=options.changed,
         one_sided_options=options.one_sided,
         settings=options.settings,
+        toolchain=changed_toolchain(finding, store, metrics),
         sla_failures=missed_service_levels(finding, series),
     )
 

@@ -284,6 +284,7 @@ def _run(
             state=setup.state,
             finished=finished,
             session=stored,
+            toolchains={run.id: run.toolchain for run in setup.store.runs(begun.id)},
             known=timed_blocks(setup.store, plan, host_name()),
             on_event=setup.on_event,
             budget_s=budget_s,

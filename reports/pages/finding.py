@@ -242,6 +242,7 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
             measurable=settings.measurable,
             dataset=dataset(finding, snapshot, metrics),
             run=newest_run(finding, lead[0].key, snapshot),
+            source=settings.sources.get(finding.dbms, ""),
         )
         if lead
         else [],

@@ -44,6 +44,8 @@ class Column(NamedTuple):
     version: str
     released: str
     marks: tuple[FindingSummary, ...]
+    notes: tuple[Mapping[str, Any], ...] = ()
+    """Annotations of this release: `label`, as on the chart, and `text`."""
 
 
 def cell(ratio: float, better: Better, decimals: int, quiet_pct: float, extra: str = "") -> Cell:
@@ -55,15 +57,21 @@ def cell(ratio: float, better: Better, decimals: int, quiet_pct: float, extra: s
     return Cell(ratio_text(ratio, decimals), f"{shade}{extra}".strip())
 
 
-def columns(table: HeatTable, series: Sequence[Series], summaries: Sequence[FindingSummary]) -> list[Column]:
+def columns(
+    table: HeatTable,
+    series: Sequence[Series],
+    summaries: Sequence[FindingSummary],
+    remarks: Sequence[Mapping[str, Any]] = (),
+) -> list[Column]:
     dates = {point.version: point.released for member in series for point in member.points if point.released}
     return [
         Column(
             version,
             dates[version].strftime("%Y-%m") if version in dates else "",
             tuple(summary for summary in summaries if summary.finding.release == version),
+            tuple(note for note in remarks if note["p"] == position),
         )
-        for version in table.versions
+        for position, version in enumerate(table.versions)
     ]
 
 
@@ -208,7 +216,7 @@ def view_context(
         "view": table.view,
         "table": table,
         "base": table.base,
-        "columns": columns(table, series, summaries),
+        "columns": columns(table, series, summaries, remarks),
         "overall": group_cells(table.overall, table.view.decimals),
         "overall_spark": spark(table.overall.medians),
         "groups": [group_context(key, table, group) for group in table.groups],

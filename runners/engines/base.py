@@ -149,7 +149,7 @@ class Engine(ABC):
     def start(self, wrapper: Sequence[str] = ()) -> None:
         """Start the server; `wrapper` is a command line to put in front of it, such as valgrind's."""
         self.wrapper = tuple(wrapper)
-        self.server.start([*self.wrapper, *self.server_command(self.under_valgrind)], self._environment())
+        self.server.start([*self.wrapper, *self.server_command(self.under_valgrind)], self.environment())
 
     def wait_ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
         """Wait until the server answers, and check that it is the release asked for.
@@ -253,7 +253,8 @@ class Engine(ABC):
         """What a sandbox shows of the machine besides the system."""
         return [self.installed.prefix]
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """What programs of the release find in their environment, besides what every program has."""
         return {}
 
     def __enter__(self) -> Self:

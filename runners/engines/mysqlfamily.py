@@ -90,7 +90,7 @@ class MySQLFamily(Engine):
             self._server_program(), "--no-defaults", *mode, *self._places(), *shaping, *UNSAFE_BUT_QUICK
         )
         try:
-            self.server.run(argv, self._environment(), INITIALISE_DEADLINE_S, text_in)
+            self.server.run(argv, self.environment(), INITIALISE_DEADLINE_S, text_in)
         except ServerDied as error:
             raise self._explained(error) from error
 
@@ -169,7 +169,7 @@ class MySQLFamily(Engine):
                 places.append(f"{option}={file.parents[up - 1]}")
         return places
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """Archives bring some libraries in `lib` or `libs`; a private loader has its own path to them."""
         if self.installed.command(self._server_program())[0] != str(self.installed.program(*self.programs)):
             return {}

@@ -3,6 +3,7 @@
     blobs/ab/ab12...          an archive, exactly as the vendor serves it
     prefixes/<key>/           an unpacked, read-only tree
     prefixes/<key>.json       what it is made of; written last, so a tree without one is rubbish
+    prefixes/<key>.toolchain  what it was built with; read anew when it is missing
     tmp/<random>/             work in progress, renamed into place when it is complete
     locks/                    one writer per key; readers hold a lease, which pruning respects
 
@@ -33,6 +34,8 @@ from runners.releases.archives import remove_tree, seal
 
 #: Kept at most, unless the caller says otherwise; a year of nightlies of four DBMS is about 15 GiB.
 BOUND_BYTES = 30 << 30
+#: Ends the name of what is kept of a tree's toolchain.
+TOOLCHAIN = ".toolchain"
 #: Key of the lock on the list of workspaces; no release and no tree has it.
 _TMP = "tmp"
 
@@ -207,6 +210,7 @@ class Cache:
             return False
         with suppress(BlockingIOError), _only_owner(self._dir("locks") / f"{key}.lease", os.O_RDWR | os.O_CREAT):
             self._record_path(key).unlink(missing_ok=True)
+            prefix.with_name(f"{key}{TOOLCHAIN}").unlink(missing_ok=True)
             remove_tree(prefix)
             return True
         return False

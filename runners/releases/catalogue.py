@@ -38,6 +38,7 @@ from runners.releases.manifest import Manifest, Pin, manifest_path
 from runners.releases.pins import LocalPins
 from runners.releases.source_factory import builder_for, open_source
 from runners.releases.sources import Download, GitSettings, LocalSettings, Offer, Source, SourceSettings
+from runners.releases.toolchain import Toolchain, kept_toolchain
 
 #: Hex digits of a commit or patch in the name of a build.
 MARK_DIGITS = 10
@@ -145,6 +146,13 @@ class Catalogue:
 
     def _cached(self, dbms: str, pin: Pin) -> bool:
         return bool(pin.sha256) and self.installer.has(self.source_of(dbms, pin.source), pin.sha256 or "")
+
+    def toolchain(self, state: ReleaseState) -> Toolchain:
+        """What is known on this machine of how a release was built; empty for one that is not unpacked here."""
+        release = state.release
+        if not state.cached:
+            return {}
+        return kept_toolchain(self.installer.prefix(self.source_of(release.dbms, release.build), release.digest))
 
     def _is_gone(self, dbms: str, pin: Pin) -> bool:
         """Whether the pin's bytes are not here, and its source, when it was last asked, had them no longer."""

@@ -21,6 +21,7 @@ from runners.releases.cache import Cache
 from runners.releases.installed import Installed, tree_digests
 from runners.releases.manifest import Pin
 from runners.releases.sources import Download, Offer, Part, Source, part_of
+from runners.releases.toolchain import file_toolchain
 
 
 class Installer:
@@ -38,6 +39,10 @@ class Installer:
     def has(self, source: Source[Any], sha256: str) -> bool:
         """Whether the tree is there; does not count as a use."""
         return self._cache.has(self.key(source, sha256))
+
+    def prefix(self, source: Source[Any], sha256: str) -> Path:
+        """Where the tree is, or will be."""
+        return self._cache.prefix_path(self.key(source, sha256))
 
     def installed(self, source: Source[Any], pin: Pin, dbms: str) -> Installed | None:
         """A pinned release that is unpacked already, kept from pruning from now on."""
@@ -103,7 +108,9 @@ class Installer:
             "files": files,
             "installed_bytes": sum((tree / name).stat().st_size for name in files if not (tree / name).is_symlink()),
         }
-        return Installed.read(self._cache.install(key, tree, record), record, release)
+        installed = Installed.read(self._cache.install(key, tree, record), record, release)
+        file_toolchain(installed)
+        return installed
 
     # --- archives ---
 

@@ -11,6 +11,7 @@ from threading import Event as Flag
 from history.metrics import MetricRegistry
 from history.model import Block, BlockStatus, EffectiveSetting, Measurement
 from runners.engines import Engine, EngineError
+from runners.engines.toolchain import ask_toolchain
 from runners.errors import CountingFailed, ServerDied, WorkloadFailed
 from runners.instructions.valgrind import Callgrind
 from runners.sessions.judgement import judge
@@ -107,6 +108,7 @@ class _BlockRun:
                     engine.settle()
                     self.stop.wait(settle_seconds(plan))
                 self._check_same(f"settling after {part[-1].name}")
+        ask_toolchain(engine)
         with self.clock.phase("stop"):
             return engine.stop()
 
@@ -127,6 +129,7 @@ class _BlockRun:
                     self._measure(CountedLane(plan.profile, plan.scale, self.metrics, callgrind, data.plans), test)
                 if not self.settings:  # once a block: all its servers are started alike; and after the count
                     self.settings = engine.effective_settings()
+                ask_toolchain(engine)  # after the count, which must not know of it
                 engine.kill()  # what it leaves is not used again
         return ()
 

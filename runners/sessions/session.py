@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -59,6 +59,7 @@ def run_session(
     state: Path,
     finished: Collection[str] = (),
     session: Session | None = None,
+    toolchains: Mapping[str, dict[str, str]] | None = None,
     known: Sequence[Block] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     budget_s: float | None = None,
@@ -68,8 +69,9 @@ def run_session(
 ) -> Outcome:
     """Measure every block of `plan` that is not in `finished`; `sink` gets each one as it ends, in this thread.
 
-    `session` is the stored row of a session that is resumed. No block is begun that cannot be expected to end within
-    `budget_s` seconds, by `known` blocks of this host and those of this session; the outcome then says so in `stopped`.
+    `session` is the stored row of a session that is resumed, `toolchains` those of its stored runs, by id. No block is
+    begun that cannot be expected to end within `budget_s` seconds, by `known` blocks of this host and those of this
+    session; the outcome then says so in `stopped`.
     With `begin_one` the first one begins whatever is expected of it: what it takes is known then. Ctrl-C stops the
     servers, drops the blocks under way and is passed on. With `sandbox` every program of the releases runs inside
     bubblewrap. `cores` are those of this host.
@@ -87,6 +89,7 @@ def run_session(
         except ConfigNotRunnable as error:
             outcome.skipped[run.id] = str(error)
     context = SessionContext(plan, catalogue, options, outcome, load_metrics(configs), state, on_event, sandbox)
+    context.toolchains |= toolchains or {}
     queue = deque(block for block in plan.blocks if block.id not in finished and block.run.id in options)
     host = cores or Cores()
     with host.whole_host() if plan.lane == "time" else host.free(len(queue)) as held:
@@ -245,4 +248,5 @@ def _run_row(context: SessionContext, session: Session, run: PlannedRun) -> Run:
         lane=context.plan.lane,
         options=options.text,
         bundle=bundle_of(context.plan, run, options),
+        toolchain=context.toolchains.get(run.id, {}),
     )

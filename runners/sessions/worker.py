@@ -19,7 +19,9 @@ from history.metrics import MetricRegistry
 from history.model import Block, EffectiveSetting
 from runners.engines import Engine, EngineError, Installed, engine_for
 from runners.engines.effective_settings import differing
+from runners.engines.toolchain import linked_toolchain, toolchain_of
 from runners.errors import HostBusy, WorkloadFailed
+from runners.releases.toolchain import Toolchain
 from runners.sessions.block import Interrupted, as_block, measure_block
 from runners.sessions.events import BlockDone, DataPrepared, Event, TestDone
 from runners.sessions.lanes import TestResult
@@ -65,6 +67,8 @@ class SessionContext:
     engines: dict[int, Engine] = field(default_factory=dict)
     """By core, which names a directory that no other session uses either."""
     harness_s: float = 0.0
+    toolchains: dict[str, Toolchain] = field(default_factory=dict)
+    """By run id: what its row has, or will have. The first word of a run stays, since its row is written once."""
 
     def tell(self, event: Event) -> None:
         with self.lock:
@@ -133,6 +137,7 @@ def measure(context: SessionContext, block: PlannedBlock) -> Block:
         context.tell(TestDone(block, test.name))
 
     with context.engine(block.run) as engine:
+        linked = linked_toolchain(engine)
         try:
             prepared = _prepared(context, engine)
         except (EngineError, WorkloadFailed) as error:
@@ -147,6 +152,8 @@ def measure(context: SessionContext, block: PlannedBlock) -> Block:
             row = measure_block(
                 plan, block, engine, prepared, context.metrics, stop=context.stop, clock=clock, on_test=on_test
             )
+    with context.lock:
+        context.toolchains.setdefault(block.run.id, toolchain_of(engine.installed, linked))
     row = context.once_a_run(row.model_copy(update={"phases": clock.phases()}))
     context.tell(BlockDone(block, row.status, row.reason, time.monotonic() - clock.made))
     return row

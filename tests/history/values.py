@@ -79,6 +79,7 @@ RUNS = st.builds(
     lane=st.sampled_from(["time", "instructions"]),
     options=TEXTS,
     bundle=st.dictionaries(TEXTS, JSON, max_size=3),
+    toolchain=st.dictionaries(TEXTS, TEXTS, max_size=3),
 )
 
 

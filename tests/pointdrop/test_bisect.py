@@ -119,6 +119,7 @@ class FakeHost:
     skipped: set[str] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
     kernel: str = "6.1"
+    toolchains: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def measured(self) -> list[str]:
         return self.log.read_text().split() if self.log.exists() else []
@@ -151,9 +152,9 @@ class FakeHost:
                 measurements=tuple(Measurement(test=t, metric="insn/o", value=v) for t, v in values.items()),
             )  # fmt: skip
             run = planned.run
-            sink(
-                begun, Run(id=run.id, session_id=begun.id, release=run.release, config="default", benchmark="b"), block
-            )
+            values_of_run = {"id": run.id, "session_id": begun.id, "release": run.release, "config": "default"}
+            built = self.toolchains.get(version, {})
+            sink(begun, Run.model_validate({**values_of_run, "benchmark": "b", "toolchain": built}), block)
         return outcome
 
 
@@ -192,6 +193,30 @@ def test_the_release_that_brought_the_change(host: FakeHost) -> None:
     assert answer["blocks"] == len(measured) == 2 * len(set(measured))
     assert set(answer["levels"]) == set(measured) >= {"18.2", "18.3"}
     assert answered("18.0", "18.7") == answer and host.measured() == measured, "a second time nothing is measured"
+
+
+def test_no_boundary_between_two_builds_is_crossed_silently(host: FakeHost) -> None:
+    edb = {"builder": "EnterpriseDB", "compiler": "GCC", "compiler_version": "4.4.7", "flags": "-O2"}
+    zonky = {"builder": "zonky", "compiler": "GCC", "compiler_version": "7.5.0", "flags": "-Os"}
+    host.toolchains = {version: edb if version < "18.3" else zonky for version in host.levels}
+    answer = answered("18.0", "18.7")
+    assert answer["toolchain"].startswith(
+        "18.2 was built by EnterpriseDB with GCC 4.4.7 and -O2, 18.3 by zonky with GCC 7.5.0 and -Os: how much of this "
+        "is the compiler's is not known. To tell, compare builds of both by one compiler: pointdrop compare "
+    )
+    text = CliRunner().invoke(app, ["bisect", "postgres", "18.0", "18.7", "--test", TEST], catch_exceptions=False)
+    assert answer["toolchain"] in text.stdout, "and again from what was kept"
+    assert answered("18.0", "18.2")["toolchain"] == "", "the same build, and no difference"
+
+
+def test_a_vendor_s_other_compiler_is_said(host: FakeHost) -> None:
+    built = {"builder": "zonky", "compiler": "GCC", "compiler_version": "7.5.0"}
+    host.toolchains = {
+        version: built | ({} if version >= "18.3" else {"compiler_version": "4.8.4"}) for version in host.levels
+    }
+    assert answered("18.0", "18.7")["toolchain"] == (
+        "The compiler changed too, from GCC 4.8.4 to GCC 7.5.0: part of this may be the compiler's."
+    )
 
 
 def test_neighbours_are_measured_before_one_is_named(host: FakeHost) -> None:
@@ -316,8 +341,12 @@ def test_a_kill_at_any_step_loses_no_finished_block(host: FakeHost, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("good", "bad", "test", "found"),
-    [("18.1", "18.2", TEST, None), ("10.4", "12.0", "point-query.range100", "11.1")],
+    ("good", "bad", "test", "found", "change_pct", "built"),
+    [
+        ("18.1", "18.2", TEST, None, 0.0, ""),
+        ("18.0", "18.4", "scan.range100", "18.2", 44.9, ""),
+        ("10.4", "12.0", "point-query.range100", "11.1", -9.3, "10.4 was built by EnterpriseDB with GCC 4.4.7 and -O2"),
+    ],
 )
 def test_real_releases(
     download_state: Path,
@@ -327,8 +356,10 @@ def test_real_releases(
     bad: str,
     test: str,
     found: str | None,
+    change_pct: float,
+    built: str,
 ) -> None:
-    """Neighbours that do not differ, and a step of nine percent between two lines."""
+    """Neighbours that do not differ, a step of one build, and one between two builders, which is said."""
     (state / "cache").symlink_to(download_state / "cache")
     monkeypatch.setenv("POINTDROP_STATE", str(state))
     words = ("bisect", "postgres", good, bad, "--test", test, "--format", "json", "--quiet")
@@ -341,7 +372,8 @@ def test_real_releases(
         assert abs(answer["ends"]["change_pct"]) < 0.3
     else:
         assert (result.exit_code, answer["answer"], answer["first"]) == (0, "found", found)
-        assert answer["step"]["change_pct"] == pytest.approx(-9.3, abs=2.0)
+        assert answer["step"]["change_pct"] == pytest.approx(change_pct, abs=2.0)
+    assert answer["toolchain"].startswith(built) and bool(answer["toolchain"]) == bool(built)
 
 
 @pytest.fixture

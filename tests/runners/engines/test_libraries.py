@@ -77,7 +77,7 @@ def test_servers_get_it_from_a_folder_that_is_not_theirs(
     elsewhere.mkdir()
     (engine.directory / "renamed").symlink_to(elsewhere)
     try:
-        assert str(place / "state" / "renamed") in engine._environment()["LD_LIBRARY_PATH"].split(":")
+        assert str(place / "state" / "renamed") in engine.environment()["LD_LIBRARY_PATH"].split(":")
         assert f"--ro-bind {place}/state/renamed" in " ".join(engine.server.confine(["true"]))
     finally:
         engine.kill()

@@ -51,8 +51,9 @@ def test_the_way_of_a_release_from_new_to_pinned_for_everybody(run: Any, project
     assert fetched["digest"] not in run("discover").stdout
     [row] = rows(run("list", "mariadb", "--state", "cached", "--format", "json"))
     assert set(row) == {
-        "dbms", "version", "line", "released", "state", "cached", "source", "locator", "digest", "reason",
+        "dbms", "version", "line", "released", "state", "cached", "source", "locator", "digest", "reason", "toolchain",
     }  # fmt: skip
+    assert row["toolchain"] == {}, "its server is a script, which says nothing"
     assert (row["state"], row["cached"], row["released"]) == ("pinned", True, "2024-08-08")
     assert rows(run("list", "--line", "11.4", "--format", "json"))[0]["version"] == "11.4.3"
 

@@ -246,3 +246,19 @@ def test_a_full_disk_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
     with pytest.raises(OutOfSpace, match="GB are needed; make room, set POINTDROP_STATE"):
         check_space(tmp_path, 10**18)
     check_space(tmp_path, 0)
+
+
+def test_the_row_of_a_run_has_the_toolchain_and_stays_the_same_when_the_session_goes_on(
+    run: Callable[..., Outcome], make_plan: MakePlan
+) -> None:
+    plan, killed, resumed, told = make_plan(lane="time", blocks=2), BlockSink(dies_after=1), BlockSink(), BlockSink()
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, killed)
+    session, first, block = killed.rows[0]
+    run(plan, resumed, finished={block.id}, session=session)
+    later = {row.id: row for _, row, _ in resumed.rows}[first.id]
+    assert later == first
+    assert (first.toolchain["builder"], first.toolchain["compiler"]) == ("zonky", "GCC")
+    assert first.toolchain["libc"].startswith("glibc")
+    run(plan, told, finished={block.id}, session=session, toolchains={first.id: {"builder": "as it was stored"}})
+    assert {row.toolchain["builder"] for _, row, _ in told.rows if row.id == first.id} == {"as it was stored"}
