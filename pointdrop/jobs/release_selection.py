@@ -59,6 +59,11 @@ def is_prerelease(release: Release) -> bool:
     return version_key(release.dbms, release.version) < version_key(release.dbms, release.line)
 
 
+def is_second_build(release: Release) -> bool:
+    """Whether it is a build of a release whose line has one of another builder: measured by name, in no night."""
+    return "+" in release.version
+
+
 def spread(releases: Sequence[Release], count: int) -> list[Release]:
     """`count` releases evenly over the sequence, the first and the last among them; all when there are fewer."""
     if count >= len(releases):
@@ -119,9 +124,9 @@ def pick(measure: Measure, config: str, releases: Iterable[Release], measured: M
     Raises BadSettings when the plan names a line, release or control that is not known.
     """
     releases = list(releases)
-    lines = releases_by_line(releases)
     if measure.versions:
         return _named(measure, config, releases, measured)
+    lines = releases_by_line(release for release in releases if not is_second_build(release))
     if not lines:
         return []
     newest = _wanted_lines(measure, lines)
