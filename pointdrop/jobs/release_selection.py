@@ -139,10 +139,15 @@ def pick(measure: Measure, config: str, releases: Iterable[Release], measured: M
 
 
 def select_named(measure: Measure, config: str, releases: Iterable[Release], versions: Collection[str]) -> list[Work]:
-    """Sessions for just the releases named, arranged as `pick` arranges them; names of other DBMS are passed over."""
-    lines = releases_by_line(releases)
-    wanted = {line: tuple(r for r in of_line if r.version in versions) for line, of_line in lines.items()}
-    return [replace(work, again=True) for work in _sessions(measure, config, wanted, lines)]
+    """Sessions for just the releases named, arranged as `pick` arranges them, with a control of the same builder; names
+    of other DBMS are passed over."""
+    releases = list(releases)
+    named: list[Work] = []
+    for second in (False, True):
+        lines = releases_by_line(release for release in releases if is_second_build(release) == second)
+        wanted = {line: tuple(r for r in of_line if r.version in versions) for line, of_line in lines.items()}
+        named += _sessions(measure, config, wanted, lines)
+    return [replace(work, again=True) for work in named]
 
 
 def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: int) -> tuple[Release, ...]:

@@ -114,7 +114,7 @@ def test_a_build_of_another_builder_is_measured_by_name_and_in_no_night() -> Non
     for lane in ("time", "instructions"):
         night = every.model_copy(update={"lane": lane})
         assert pick(night, "default", both, {}) == pick(night, "default", releases(KNOWN), {})
-    (work,) = select_named(every, "default", both, ["18.7+debian"])
-    assert (versions(work), work.control.version) == (["18.7+debian"], "18.0")
+    (work,) = select_named(every, "default", releases([*KNOWN, "18.6+debian", "18.7+debian"]), ["18.7+debian"])
+    assert (versions(work), work.control.version) == (["18.7+debian"], "18.6+debian"), "a control of the same builder"
     (work,) = pick(measure(versions=["17.2", "17.2+debian"]), "default", both, {})
     assert versions(work) == ["17.2", "17.2+debian"]
