@@ -1,6 +1,7 @@
 """What can be compared: releases, configs, source trees, commits and installed prefixes, all written in one form.
 
 postgres@17.4                      a release
+postgres@17.4+debian                another builder's
 postgres@17.4#sync1_compLZ4_fpi1   a release with another config
 postgres@git:REL_17_STABLE         a commit of the DBMS's repository, built here
 postgres@tree:../postgres+fix.patch    a source tree, with a patch applied, built here
@@ -20,7 +21,7 @@ from runners.releases import Catalogue, Installed
 Kind = Literal["release", "git", "tree", "prefix"]
 
 _SIDE = re.compile(
-    r"(?P<dbms>[a-z]+)@(?:(?P<kind>git|tree|prefix):)?(?P<what>[^#+]+?|[^#]+?(?=\+[^+#]*\.(?:patch|diff)))"
+    r"(?P<dbms>[a-z]+)@(?:(?P<kind>git|tree|prefix):)?(?P<what>[^#+]+?|[\d.]+\+[\w-]+|[^#]+?(?=\+[^+#]*\.(?:patch|diff)))"
     r"(?:\+(?P<patch>[^#]+\.(?:patch|diff)))?(?:#(?P<config>[\w.-]+))?"
 )
 FORMS = "DBMS@VERSION, DBMS@git:REV, DBMS@tree:DIR or DBMS@prefix:DIR, with +FILE.patch and #CONFIG where wanted"

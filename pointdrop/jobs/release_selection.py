@@ -64,6 +64,11 @@ def is_prerelease(release: Release) -> bool:
     return version_key(release.dbms, release.version) < version_key(release.dbms, release.line)
 
 
+def is_second_build(release: Release) -> bool:
+    """Whether it is a build of a release whose line has one of another builder: measured by name, in no night."""
+    return "+" in release.version
+
+
 def spread(releases: Sequence[Release], count: int) -> list[Release]:
     """`count` releases evenly over the sequence, the first and the last among them; all when there are fewer."""
     if count >= len(releases):
@@ -144,9 +149,9 @@ def pick(
     Raises BadSettings when the plan names a line, release or control that is not known.
     """
     releases = list(releases)
-    lines = releases_by_line(releases)
     if measure.versions:
         return _named(measure, config, releases, measured)
+    lines = releases_by_line(release for release in releases if not is_second_build(release))
     if not lines:
         return []
     newest = _wanted_lines(measure, lines, calendar)
@@ -165,10 +170,15 @@ def select_named(
     versions: Collection[str],
     calendar: LineCalendar = NO_CALENDAR,
 ) -> list[Work]:
-    """Sessions for just the releases named, arranged as `pick` arranges them; names of other DBMS are passed over."""
-    lines = releases_by_line(releases)
-    wanted = {line: tuple(r for r in of_line if r.version in versions) for line, of_line in lines.items()}
-    return [replace(work, again=True) for work in _sessions(measure, config, wanted, lines, calendar)]
+    """Sessions for just the releases named, arranged as `pick` arranges them, with a control of the same builder; names
+    of other DBMS are passed over."""
+    releases = list(releases)
+    named: list[Work] = []
+    for second in (False, True):
+        lines = releases_by_line(release for release in releases if is_second_build(release) == second)
+        wanted = {line: tuple(r for r in of_line if r.version in versions) for line, of_line in lines.items()}
+        named += _sessions(measure, config, wanted, lines, calendar)
+    return [replace(work, again=True) for work in named]
 
 
 def _missing(releases: Iterable[Release], measured: Mapping[str, int], blocks: int) -> tuple[Release, ...]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from signal import Signals
 from typing import ClassVar
@@ -13,6 +17,7 @@ import psycopg
 from history.model import EffectiveSetting
 from runners.engines.base import INITIALISE_DEADLINE_S, Connection, Engine
 from runners.engines.effective_settings import of_postgres
+from runners.engines.mirrors import reachable_directory
 from runners.engines.server_process import open_no_follow
 from runners.errors import ServerDied
 from runners.settings.dbms import release_numbers
@@ -53,7 +58,36 @@ class Postgres(Engine):
             f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options.initialise.items()
         ]
         where = ("-D", str(self.data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-        self.server.run(self.installed.command("initdb", *where, *flags), {}, INITIALISE_DEADLINE_S)
+        with self._initdb() as command:
+            self.server.run([*command, *where, *flags], {}, INITIALISE_DEADLINE_S)
+
+    @contextmanager
+    def _initdb(self) -> Iterator[list[str]]:
+        """The command line of initdb, which starts the server that lies beside it. A server that needs the loader it
+        came with is started by a script beside a copy of initdb."""
+        loader, program = self.installed.loader, self.installed.program("initdb")
+        if loader is None:
+            yield [str(program)]
+            return
+        with tempfile.TemporaryDirectory(dir=self._beside_initdb(), ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            shutil.copyfile(program, folder / program.name)
+            server = shlex.join(self.installed.command("postgres"))
+            (folder / "postgres").write_text(f'#!/bin/sh\nexec {server} "$@"\n')
+            for path in folder.iterdir():
+                path.chmod(0o755)
+            share = next(self.installed.prefix.glob("**/postgres.bki")).parent
+            yield [*loader.command(folder / program.name), "-L", str(share)]
+
+    def _beside_initdb(self) -> Path:
+        """Never a server's own: root makes files there."""
+        folder = reachable_directory(self.server.state / "initdb", self.account)
+        folder.chmod(0o755)
+        return folder
+
+    def _readable(self) -> list[Path]:
+        return [*super()._readable(), *([self._beside_initdb()] if self.installed.loader else [])]
 
     def server_command(self, under_valgrind: bool) -> list[str]:
         ours = {

@@ -242,7 +242,7 @@ class Catalogue:
         for ask in (False, True):
             if ask and not self._offline:
                 self.discover(dbms, source)
-            for settings in self._sources(dbms, source):
+            for settings in self._sources(dbms, source) if source else self.manifest(dbms).source:
                 for offer in self._remembered(dbms, settings.name):
                     if offer.version == version:
                         return settings, offer

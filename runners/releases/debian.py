@@ -15,6 +15,7 @@ import re
 import subprocess
 import tarfile
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, ClassVar, Literal, cast
 
@@ -93,7 +94,9 @@ class DebianSource(Source[DebianSettings]):
 
     def offers(self) -> list[Offer]:
         self._refresh()
-        return read_versions(self._settings.versions, self._candidates())
+        mark = f"+{self._settings.mark}" if self._settings.mark else ""
+        offers = read_versions(self._settings.versions, self._candidates())
+        return [replace(offer, version=offer.version + mark) for offer in offers]
 
     def _candidates(self) -> list[str]:
         """Versions of the main package; `apt-cache madison` prints `name | version | index`."""

@@ -198,6 +198,8 @@ class DebianSettings(_Settings):
     """Dependencies that a server does not need to run."""
     versions: tuple[Pattern, ...]
     """How a package version reads."""
+    mark: Annotated[str, Field(pattern=r"^[a-z0-9.-]*$")] = ""
+    """Set beside another builder of the same releases: they are called `17.2+MARK` and stay out of a night's lines."""
     architecture: str = "amd64"
     keyring: str = "/usr/share/keyrings/debian-archive-keyring.gpg"
 

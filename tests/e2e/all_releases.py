@@ -29,6 +29,8 @@ from runners.settings.dbms import Sizing, load_dbms, render
 #: DBMS, line (its newest release is taken) or version, source.
 WANTED = (
     *(("postgres", line, "maven") for line in ("9.6", "10", "12", "14", "16", "17", "18")),
+    ("postgres", "15", "debian-bookworm"),
+    ("postgres", "17", "debian-trixie"),
     ("mariadb", "10.2", "maven"),
     ("mariadb", "10.11", "maven"),
     ("mariadb", "10.11", "debian-bookworm"),

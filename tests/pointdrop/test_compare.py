@@ -52,6 +52,7 @@ REPORT = report(
     ("text", "kind", "what", "patch", "config"),
     [
         ("postgres@17.4", "release", "17.4", None, "default"),
+        ("postgres@17.4+debian#lz4", "release", "17.4+debian", None, "lz4"),
         ("mysql@8.0.39#bl1_sync0_dw1", "release", "8.0.39", None, "bl1_sync0_dw1"),
         ("postgres@git:REL_17_4", "git", "REL_17_4", None, "default"),
         ("postgres@tree:/src/pg", "tree", "/src/pg", None, "default"),

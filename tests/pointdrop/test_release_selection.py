@@ -238,3 +238,16 @@ def test_spread_keeps_order_and_both_ends(items: list[int], count: int) -> None:
     assert len({r.version for r in chosen}) == len(chosen)
     if count > 1 and known:
         assert {known[0].version, known[-1].version} <= {r.version for r in chosen}
+
+
+def test_a_build_of_another_builder_is_measured_by_name_and_in_no_night() -> None:
+    """Also where it is the newest of all: the line it would stand in was built by somebody else."""
+    both = releases([*KNOWN, "17.2+debian", "18.7+debian", "20.0+debian"])
+    every = measure(newest_lines=3, newest_releases=3, backfill=Backfill(majors_from="10", releases_per_line=9))
+    for lane in ("time", "instructions"):
+        night = every.model_copy(update={"lane": lane})
+        assert pick(night, "default", both, {}) == pick(night, "default", releases(KNOWN), {})
+    (work,) = select_named(every, "default", releases([*KNOWN, "18.6+debian", "18.7+debian"]), ["18.7+debian"])
+    assert (versions(work), work.control.version) == (["18.7+debian"], "18.6+debian"), "a control of the same builder"
+    (work,) = pick(measure(versions=["17.2", "17.2+debian"]), "default", both, {})
+    assert versions(work) == ["17.2", "17.2+debian"]

@@ -30,7 +30,7 @@ LINE = "17"
 
 @pytest.fixture(scope="module")
 def postgres(release: Callable[..., Installed]) -> Installed:
-    return release("postgres", LINE)
+    return release("postgres", LINE, "maven")
 
 
 def started(engine: Engine, wrapper: Sequence[str] = ()) -> Engine:
@@ -253,6 +253,22 @@ def test_the_twelve_configs_of_the_post(
         shown = engine.query("SHOW wal_compression")[0][0]
         assert shown == {"on": "pglz"}.get(options.options["wal_compression"], options.options["wal_compression"])
         engine.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("line", "source"), [("15", "debian-bookworm"), ("17", "debian-trixie")])
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_a_build_of_debian_starts_through_its_own_loader_and_has_lz4(
+    make: Callable[..., Engine], release: Callable[..., Installed], rendered: Callable[..., RenderedOptions],
+    line: str, source: str, sandbox: bool,
+) -> None:  # fmt: skip
+    """Also on a machine with an older C library, where initdb cannot start the server that lies beside it."""
+    installed = release("postgres", line, source)
+    assert installed.loader is not None
+    engine = started(make(installed, rendered(installed, "sync1_compLZ4_fpi1"), sandbox=sandbox))
+    assert engine.query("SHOW wal_compression") == [("lz4",)]
+    assert "Debian" in engine.query("SELECT version()")[0][0]
+    assert list((engine.server.state / "initdb").iterdir()) == [], "what initdb needed is gone"
 
 
 @pytest.mark.slow

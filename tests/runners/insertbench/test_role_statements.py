@@ -152,3 +152,15 @@ def test_indexes_and_plans(steps: tuple[Engine, dict[str, list[Sent]]]) -> None:
             assert "Seq Scan" not in plan.text
             if name == "qr100":
                 assert "Index Only Scan" in plan.text or "Using index" in plan.text
+
+
+def test_mysql_5_5_runs_the_steps_and_explains_what_it_can(configs: Path, download_state: Path, tmp_path: Path) -> None:
+    """It has a plan for SELECT only; a DELETE has none, and that is no failure."""
+    with logging_server(configs, download_state, tmp_path, "mysql", "5.5.9") as engine:
+        run_sysbench(engine.account.command(prepare_command(engine.connection, clients=1)), deadline_s=60)
+        assert all(sent_in(engine, STEPS[name]) for name in ("l.i0", "l.x", "l.i1", "qp100"))
+        for name, wanted in (("qp100", {"point"}), ("l.i1", set())):
+            argv = explain_command(engine.connection, STEPS[name])
+            assert argv
+            plans = parse_plans(run_sysbench(engine.account.command(argv), deadline_s=60))
+            assert {plan.statement for plan in plans} == wanted

@@ -93,6 +93,18 @@ def test_a_server_of_a_newer_suite_runs_through_its_own_loader(catalogue: Catalo
     assert all(Path(library).is_relative_to(installed.prefix) for library in libraries), "nothing of this machine's"
 
 
+@pytest.mark.parametrize(("source", "line"), [("debian-bookworm", "15"), ("debian-trixie", "17")])
+def test_debian_builds_releases_of_postgres_beside_mavens(catalogue: Catalogue, source: str, line: str) -> None:
+    """One version of two builders is two releases, and each is found by its own name."""
+    versions = offered(catalogue, "postgres", source)
+    assert versions and all(version.startswith(f"{line}.") and version.endswith("+debian") for version in versions)
+    assert len(offered(catalogue, "postgres", "maven")) > 100, "none of them was displaced"
+    installed = catalogue.fetch("postgres", versions[-1], source)
+    assert installed.release.build == source and installed.release.line == line
+    assert catalogue.fetch("postgres", versions[-1]).release == installed.release
+    assert version_of(installed, "postgres").split()[2] == versions[-1].partition("+")[0]
+
+
 def test_myrocks_is_mariadb_with_its_plugin_in_one_prefix(catalogue: Catalogue) -> None:
     version = offered(catalogue, "myrocks", "debian-bookworm")[-1]
     installed = catalogue.fetch("myrocks", version)

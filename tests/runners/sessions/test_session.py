@@ -187,6 +187,26 @@ def test_a_config_the_release_cannot_run_is_skipped_and_said(run: Callable[..., 
     assert not outcome.complete
 
 
+@pytest.mark.slow
+def test_the_configs_with_lz4_run_on_the_builds_of_debian(
+    run: Callable[..., Outcome], make_plan: MakePlan, catalogue: Catalogue
+) -> None:
+    """Where Maven's builds, made without it, are left out."""
+    catalogue.discover("postgres", "debian-bookworm")
+    known = [state.release for state in catalogue.list("postgres") if state.release.build == "debian-bookworm"]
+    version = known[-1].version
+    assert version.startswith("15.") and version.endswith("+debian")
+    sink = BlockSink()
+    outcome = run(make_plan(releases=(version,), control=version, configs=("sync1_compLZ4_fpi1",)), sink)
+    assert (outcome.done + outcome.noisy, outcome.failed, outcome.skipped) == (1, 0, {})
+    [(_, measured, block)] = sink.rows
+    assert measured.release.version == version
+    assert catalogue.fetch("postgres", version).release.build == "debian-bookworm"
+    assert "wal_compression = 'lz4'" in measured.options
+    assert all(value > 0 for value in sink.values("update-index.range100", "qps"))
+    assert block.status in ("ok", "noisy")
+
+
 def test_a_server_that_fails_gives_a_failed_block_and_the_session_goes_on(
     run: Callable[..., Outcome], make_plan: MakePlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,3 +162,13 @@ def test_statements_sent_as_text_have_plans_too(engine: Engine) -> None:
         (plan,) = parse_plans(run_sysbench(argv, deadline_s=60))
         assert plan.statement == statement
         assert "sbtest1" in plan.text
+
+
+def test_mysql_5_5_explains_what_it_can(configs: Path, download_state: Path, tmp_path: Path) -> None:
+    """It has a plan for SELECT only; the others have none, and that is no failure."""
+    with logging_server(configs, download_state, tmp_path, "mysql", "5.5.9") as engine:
+        run_sysbench(engine.account.command(prepare_command(engine.connection, SCALE, seed=1)), deadline_s=60)
+        for name, wanted in (("point-query.range100", {"point"}), ("update-index.range100", set())):
+            (test,) = CATALOGUE.select((name,))
+            argv = engine.account.command(explain_command(engine.connection, test, SCALE))
+            assert {plan.statement for plan in parse_plans(run_sysbench(argv, deadline_s=60))} == wanted, name
