@@ -13,6 +13,7 @@ from history.model import (
     PlanChange,
     Series,
     SettingChange,
+    SettingsSplit,
     StatementPlan,
 )
 from history.sla import SLA_SHARE, sla_shares
@@ -36,13 +37,15 @@ def attach(
     config_changes: Sequence[str] = (),
     one_sided_options: Sequence[str] = (),
     settings: Sequence[SettingChange] = (),
+    split: SettingsSplit | None = None,
     sla_failures: Mapping[str, str] | None = None,
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
     `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
-    stays. Options that only one of the releases has, and defaults that the release changed, are evidence and no cause.
+    stays. A step that was split into settings and code has the cause that the split found. Options that only one of the
+    releases has, and defaults that the release changed, are evidence and no cause.
     """
     tests = sorted({move.key.test for move in finding.moves})
     functions = _functions(tests, functions_before or {}, functions_after or {})
@@ -57,6 +60,8 @@ def attach(
             cause = "config"
         elif tests and len(changed) > len(tests) / 2:
             cause = "plan"
+    if split and split.cause and cause in ("product", "config"):
+        cause = split.cause
     if plans:
         evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
     evidence += [f"An option was changed: {change}." for change in config_changes]
@@ -71,6 +76,7 @@ def attach(
             "functions": functions,
             "plans": plans,
             "settings": tuple(settings),
+            "split": split,
             "evidence": tuple(dict.fromkeys(evidence)),
         }
     )

@@ -18,6 +18,7 @@ from detector.releases.families import families
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
+from pointdrop.jobs.finding_splits import measured_split
 from pointdrop.jobs.option_changes import option_changes
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
@@ -112,6 +113,7 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
         config_changes=options.changed,
         one_sided_options=options.one_sided,
         settings=options.settings,
+        split=measured_split(finding, store, metrics),
         sla_failures=missed_service_levels(finding, series),
     )
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from history.errors import BadSettings
 from history.model import Release
 from history.versions import version_key
+from runners.sessions.model import HeldConfig
 from runners.settings.plans import Backfill, Measure
 
 
@@ -33,6 +34,8 @@ class Work:
     control: Release
     again: bool = False
     """Measure all candidates, whatever the history holds: a confirmation."""
+    held: tuple[tuple[Release, HeldConfig], ...] = ()
+    """Candidates that are measured with another one's settings besides."""
 
     @property
     def releases(self) -> tuple[Release, ...]:
