@@ -14,6 +14,7 @@ from history.model import (
     PlanChange,
     Series,
     SettingChange,
+    SettingsSplit,
     StatementPlan,
     ToolchainChange,
 )
@@ -40,6 +41,7 @@ def attach(
     one_sided_options: Sequence[str] = (),
     settings: Sequence[SettingChange] = (),
     toolchain: Sequence[ToolchainChange] = (),
+    split: SettingsSplit | None = None,
     sla_failures: Mapping[str, str] | None = None,
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
@@ -47,7 +49,8 @@ def attach(
     Two builders make the cause `toolchain`, whatever else differs: what the step is of the code cannot be told then.
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
     `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
-    stays. Options that only one of the releases has, and defaults that the release changed, are evidence and no cause.
+    stays. A step that was split into settings and code has the cause that the split found. Options that only one of the
+    releases has, and defaults that the release changed, are evidence and no cause.
     """
     tests = sorted({move.key.test for move in finding.moves})
     functions = _functions(tests, functions_before or {}, functions_after or {})
@@ -64,6 +67,8 @@ def attach(
             cause = "config"
         elif tests and len(changed) > len(tests) / 2:
             cause = "plan"
+    if split and split.cause and cause in ("product", "config"):
+        cause = split.cause
     if plans:
         evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
     evidence += [f"An option was changed: {change}." for change in config_changes]
@@ -80,6 +85,7 @@ def attach(
             "plans": plans,
             "settings": tuple(settings),
             "toolchain": tuple(toolchain),
+            "split": split,
             "evidence": tuple(dict.fromkeys(evidence)),
         }
     )

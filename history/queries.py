@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from sqlalchemy import ColumnElement, Connection, and_, func, not_, or_, select
 
 from history import schema
-from history.model import MAJORS, METHOD, Block, Fingerprint, LineKey, Measurement, Release, Run, Session
+from history.model import HELD_MARK, MAJORS, METHOD, Block, Fingerprint, LineKey, Measurement, Release, Run, Session
 from history.records import unpack
 from history.versions import sort_versions, version_key
 
@@ -259,7 +259,9 @@ def measured(connection: Connection, **wanted: str | None) -> dict[str, int]:
 
 def lines(connection: Connection, dbms: str | None = None) -> list[LineKey]:
     """Lines with blocks that count, in version order, and `majors` where there are two or more, last."""
-    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(connection), *chosen({"dbms": dbms})).distinct()
+    held = _run.config.contains(HELD_MARK, autoescape=True)  # the third arm of a boundary is nobody's line
+    query = select(*LINE_COLUMNS).select_from(joined()).where(counts(connection), ~held, *chosen({"dbms": dbms}))
+    query = query.distinct()
     keys = [LineKey(*row) for row in connection.execute(query)]
     lines_by_place = Counter(key._replace(line=MAJORS) for key in keys)
     keys += [key for key, count in lines_by_place.items() if count > 1]

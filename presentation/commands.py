@@ -92,7 +92,7 @@ def commands(
         purposes.append(again)
     if run:
         purposes.append((f"Repeat the run that measured {finding.release}, from its bundle", ["repeat", run]))
-    if repeatable and finding.kind == "regression" and finding.cause == "product":
+    if repeatable and finding.kind == "regression" and finding.cause in ("product", "both"):
         bisect = ["bisect", finding.dbms, finding.previous, finding.release, "--test", shown.test]
         bisect += ["--metric", shown.metric, *_place(shown)]
         purposes.append(("Narrow it down: first releases in between, then with --repository commits", bisect))

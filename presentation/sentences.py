@@ -6,18 +6,20 @@ Names of tests and releases are foreign text: whoever prints a sentence escapes 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 from history.keys import boundary
 from history.metrics import MetricRegistry
-from history.model import MAJORS, Cause, Finding, Tier
+from history.model import MAJORS, Cause, Finding, Part, SettingsSplit, SplitCause, Tier
 from history.toolchains import BUILD, COMPILER, HERE, other_builder, sides_in_words
 from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
-from presentation.number_format import count, listing, percent, signed
+from presentation.number_format import count, interval, listing, percent, signed
 
 #: So many versions between two releases are named; with more they are another counting, not a gap.
 MOST_NAMED = 6
+#: So many settings are named in a sentence.
+MOST_SETTINGS = 6
 #: Causes that are not the product's code.
 OTHER_CAUSES: dict[Cause, str] = {
     "machine": "the machine",
@@ -25,12 +27,42 @@ OTHER_CAUSES: dict[Cause, str] = {
     "epoch": "the set-up of the host, which differs",
     "sla": "a step that missed its target rate",
 }
+#: Who did it, by the cause of a split.
+DID: dict[SplitCause, str] = {
+    "config": "the settings did it",
+    "product": "the code did it",
+    "both": "both did",
+    "": "neither is sure",
+}
 #: What each tier means.
 TIERS: dict[Tier, str] = {
     "confirmed": "seen again, or by enough blocks of both releases",
     "provisional": "not yet measured again beside its predecessor",
     "unconfirmed": "measured again, and not seen",
 }
+
+
+def shown_part(part: Part) -> str:
+    """`+58.5 % (+57.9 to +59.1 %)`."""
+    if part.low_pct is None or part.high_pct is None:
+        return signed(part.change_pct)
+    return f"{signed(part.change_pct)} ({interval(part.low_pct, part.high_pct)})"
+
+
+def split_sentence(split: SettingsSplit, name: Callable[[str], str] = str) -> str:
+    """What a difference is made of; `name` makes the name of a setting safe for where it will stand.
+
+    >>> from history.model import SettingChange
+    >>> parts = {"settings": Part(change_pct=58.5, low_pct=57.9, high_pct=59.1), "code": Part(change_pct=0.1)}
+    >>> change = SettingChange(name="dives", before="10", after="200", cause="default")
+    >>> split_sentence(SettingsSplit(cause="config", **parts, held=(change,)))
+    'Settings make +58.5 % (+57.9 to +59.1 %) of it (dives), code +0.10 %: the settings did it.'
+    """
+    names = [change.name for change in split.held]
+    more = f" and {len(names) - MOST_SETTINGS} more" if len(names) > MOST_SETTINGS else ""
+    which = f" ({', '.join(map(name, names[:MOST_SETTINGS]))}{more})" if names else ""
+    settings, code = shown_part(split.settings), shown_part(split.code)
+    return f"Settings make {settings} of it{which}, code {code}: {DID[split.cause]}."
 
 
 def summary(finding: Finding, lead: Headline) -> str:
@@ -63,7 +95,8 @@ def summary(finding: Finding, lead: Headline) -> str:
         release = f"{finding.dbms} {finding.line}"
         slowly = f" in small steps, none of them large enough alone; it is clear since {finding.release}"
     what = lead.what[:1].upper() + lead.what[1:]
-    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){built(finding)}."
+    made_of = f"; {_lower(split_sentence(finding.split))}" if finding.split else "."
+    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){built(finding)}{made_of}"
 
 
 def one_version(finding: Finding) -> bool:
@@ -85,6 +118,10 @@ def built(finding: Finding) -> str:
     if other_builder(changes):
         return f"; the two are builds of {before} and of {after}, and how much of it is the compiler's is not known"
     return f"; the compiler changed too, from {before} to {after}, so part of the step may be the compiler's"
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def other_metrics(lead: Headline, metrics: MetricRegistry) -> str:

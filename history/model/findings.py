@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
 
 from history.model.series import SeriesKey
-from history.model.values import Better, Count, Moment, Name, Row
+from history.model.values import Better, Count, Moment, Name, Row, Value
 
 FindingKind = Literal["regression", "improvement", "environment", "drift"]
 Tier = Literal["confirmed", "provisional", "unconfirmed"]
 Direction = Literal["regression", "improvement", "change"]
 UnknownSide = Literal["", "before", "after"]
-Cause = Literal["product", "machine", "plan", "config", "toolchain", "epoch", "sla"]
+#: `both`: the code and the settings, which differ.
+Cause = Literal["product", "machine", "plan", "config", "both", "toolchain", "epoch", "sla"]
+#: Empty while no difference is sure.
+SplitCause = Literal["", "config", "product", "both"]
 
 
 class Move(Row):
@@ -98,6 +102,44 @@ class ToolchainChange(Row):
     after: str
 
 
+class Part(Row):
+    """A change in percent, with an interval; without one as long as it is not bounded."""
+
+    change_pct: Value
+    low_pct: Value | None = None
+    high_pct: Value | None = None
+
+
+class SplitRow(Row):
+    """What the difference of one test and metric is made of."""
+
+    test: str
+    metric: str
+    cause: SplitCause
+    settings: Part
+    code: Part
+
+
+class LeftSetting(Row):
+    """A setting that differs and that the new release could not be given."""
+
+    change: SettingChange
+    reason: str
+
+
+class SettingsSplit(Row):
+    """A difference in two parts, whose product it is: measured with the new release given the old one's settings."""
+
+    cause: SplitCause
+    settings: Part
+    code: Part
+    """Of the tests that differ together, of all where none does."""
+    held: tuple[SettingChange, ...] = ()
+    left: tuple[LeftSetting, ...] = ()
+    """Their part is in the code's."""
+    tests: tuple[SplitRow, ...] = ()
+
+
 class Finding(Row):
     """One boundary, with all the series that move there.
 
@@ -124,6 +166,8 @@ class Finding(Row):
     """Effective settings that differ on the two sides; empty where a side kept none."""
     toolchain: tuple[ToolchainChange, ...] = Field(default=(), exclude_if=operator.not_)
     """Who built the two sides, and with what, where that differs."""
+    split: SettingsSplit | None = Field(default=None, exclude_if=partial(operator.is_, None))
+    """How much of it is settings and how much code; None while nobody measured that."""
     evidence: tuple[str, ...] = ()
     """Sentences: blocks that agree, noise floor, smallest detectable change, what the control did."""
     warnings: tuple[str, ...] = ()

@@ -20,12 +20,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from detector.compare import Comparison, Verdict, compare, family_verdict
 from detector.releases.metric_kinds import noise_prior
+from detector.settings_split import Steps, split_of
 from history.errors import BadSettings
 from history.function_costs import function_changes
 from history.metrics import MetricRegistry
-from history.model import Block, FunctionCost, Lane, Measurement, Release, Run, Session, UnknownSide
+from history.model import Block, FunctionCost, Lane, Measurement, Release, Run, Session, SettingsSplit, UnknownSide
 from pointdrop.jobs.comparison_sides import Shelf, Side
-from pointdrop.jobs.settings_split import SettingsSplit, ThirdArm, split_of, third_arm
+from pointdrop.jobs.settings_split import third_arm
 from runners.releases import Installed
 from runners.sessions import Event, HeldConfig, SessionPlan, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
@@ -178,7 +179,7 @@ class _Values:
         """The verdict on each test and metric that both sides have."""
         return {key: judge(before, self.sides[1][key], *key, metrics) for key, before in self.shared().items()}
 
-    def steps(self, metrics: MetricRegistry) -> dict[tuple[str, str], tuple[Comparison, Comparison, Comparison]]:
+    def steps(self, metrics: MetricRegistry) -> dict[tuple[str, str], Steps]:
         """The whole step, that of the settings and that of the code, where all three arms have values. Without an arm
         between the sides the candidate itself stands there."""
         middle = self.sides[2] or self.sides[1]
@@ -216,7 +217,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
     # The others are reported by the session and mean nothing on so few blocks.
     judged = {metric.name for metric in setup.metrics if metric.compared and metric.lane == setup.profile.lane}
     arm = _third_arm(setup, shelf) if setup.split_settings else None
-    held: list[Held] = [(arm.release, arm.config)] if arm and arm.config else []
+    held: list[Held] = [(other.release, arm)] if arm and arm.options else []
     arms = {(installed.release.version, base.config): 0, (other.release.version, candidate.config): 1}
     arms |= {(release.version, config.name): 2 for release, config in held}
     wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
@@ -256,7 +257,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
     report = _report(setup, values, rounds, minutes, stopped, warnings)
     if arm is None or not (steps := values.steps(setup.metrics)):
         return report
-    return SplitReport(**dict(report), split=split_of(arm, steps))
+    return SplitReport(**dict(report), split=split_of(steps, arm.held, arm.left))
 
 
 def _plan(setup: ComparisonSetup, wanted: Sequence[Test], rounds: int, held: Sequence[Held] = ()) -> SessionPlan:
@@ -278,7 +279,7 @@ def _plan(setup: ComparisonSetup, wanted: Sequence[Test], rounds: int, held: Seq
     )
 
 
-def _third_arm(setup: ComparisonSetup, shelf: Shelf) -> ThirdArm:
+def _third_arm(setup: ComparisonSetup, shelf: Shelf) -> HeldConfig:
     """The candidate with the settings of the base."""
     plan = _plan(setup, setup.tests, 0)
     runs = {(run.release.version, run.config): run for run in plan.runs}

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from xml.etree import ElementTree
 
 from alerts.safetext import code
+from history.model import SettingsSplit
 from pointdrop.jobs.compare import CompareReport, Function, SplitReport, TestRow
-from pointdrop.jobs.settings_split import SettingsSplit, shown_part, split_sentence
 from presentation.number_format import sides
+from presentation.sentences import shown_part, split_sentence
 
 MARKS = {"regression": "▼", "improvement": "▲", "": " "}
 #: An empty value, where it must be seen.

@@ -18,6 +18,7 @@ from detector.releases.families import families
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
+from pointdrop.jobs.finding_splits import measured_split
 from pointdrop.jobs.option_changes import option_changes
 from pointdrop.jobs.toolchain_changes import changed_toolchain
 
@@ -114,6 +115,7 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
         one_sided_options=options.one_sided,
         settings=options.settings,
         toolchain=changed_toolchain(finding, store, metrics),
+        split=measured_split(finding, store, metrics),
         sla_failures=missed_service_levels(finding, series),
     )
 

@@ -16,8 +16,9 @@ from alerts import sync
 from alerts.errors import TrackerError
 from alerts.trackers import Tracker
 from detector import DetectorSettings
-from history.model import Finding
+from history.model import Finding, Release
 from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.finding_splits import split_work, splits_to_measure
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.measurement_requests import settle_requests, suspects_to_measure
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
@@ -46,6 +47,9 @@ def nightly(
     findings = _detected(setup, detector)
     suspects = suspects_to_measure(setup.store, findings, detector.metrics) if confirm else []
     if _measured_again(setup, plan, server, suspects, measured, began):
+        findings = _detected(setup, detector)
+    splits = splits_to_measure(findings, setup.store, detector.metrics) if confirm else []
+    if _split(setup, plan, server, splits, measured, began):
         findings = _detected(setup, detector)
     issues, incomplete = _filed(setup, tracker)
     setup.say("drawing the site")
@@ -90,10 +94,7 @@ def _measured_again(
     setup: MeasurementSetup, plan: Plan, server: str, suspects: list[Suspect], measured: Measured, began: float
 ) -> bool:
     """Whether suspects that the plan measures on this server were measured again beside their predecessors."""
-    wanted = [suspect for suspect in in_plan(suspects, plan) if suspect.server == server]
-    releases = {dbms: runnable_releases(setup.catalogue, dbms) for dbms in {suspect.dbms for suspect in wanted}}
-    available, lost = with_available_releases(wanted, releases)
-    measured.warnings += lost
+    available, releases = _available(setup, plan, server, suspects, measured)
     if not available:
         return False
     boundaries = ", ".join(f"{suspect.previous}..{suspect.release}" for suspect in available)
@@ -103,3 +104,33 @@ def _measured_again(
     with suppress(HostBusy):  # the summary names it; what was detected is filed all the same
         measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes, spent_s=spent_s, measured=measured)
     return True
+
+
+def _split(
+    setup: MeasurementSetup, plan: Plan, server: str, suspects: list[Suspect], measured: Measured, began: float
+) -> bool:
+    """Whether steps at which a default changed were measured with the settings of before besides."""
+    available, releases = _available(setup, plan, server, suspects, measured)
+    if plan.budget_minutes is not None and time.monotonic() - began >= plan.budget_minutes * SECONDS_A_MINUTE:
+        measured.warnings += [f"{suspect}: settings and code are told apart the next night" for suspect in available]
+        return False
+    work, lost = split_work(setup, plan, server, available, releases)
+    measured.warnings += lost
+    if not work:
+        return False
+    setup.say("telling settings from code: " + ", ".join(f"{s.previous}..{s.release}" for s in available))
+    spent_s = time.monotonic() - began
+    with suppress(HostBusy):
+        measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes, spent_s=spent_s, measured=measured)
+    return True
+
+
+def _available(
+    setup: MeasurementSetup, plan: Plan, server: str, suspects: list[Suspect], measured: Measured
+) -> tuple[list[Suspect], dict[str, list[Release]]]:
+    """Those that the plan measures on this server and whose releases can be had, and the releases by DBMS."""
+    wanted = [suspect for suspect in in_plan(suspects, plan) if suspect.server == server]
+    releases = {dbms: runnable_releases(setup.catalogue, dbms) for dbms in {suspect.dbms for suspect in wanted}}
+    available, lost = with_available_releases(wanted, releases)
+    measured.warnings += lost
+    return available, releases

@@ -19,6 +19,7 @@ from history.errors import BadSettings
 from history.model import MAJORS, Release
 from history.versions import version_key
 from runners.releases.lines import LineCalendar
+from runners.sessions.model import HeldConfig
 from runners.settings.plans import Backfill, Measure
 
 #: For a DBMS of whose lines nothing is known: all are alike, and none ends.
@@ -38,6 +39,8 @@ class Work:
     control: Release
     again: bool = False
     """Measure all candidates, whatever the history holds: a confirmation."""
+    held: tuple[tuple[Release, HeldConfig], ...] = ()
+    """Candidates that are measured with another one's settings besides."""
 
     @property
     def releases(self) -> tuple[Release, ...]:

@@ -36,6 +36,7 @@ def session_of(setup: MeasurementSetup, begun: SessionRecord) -> SessionPlan:
         blocks=begun.measure.blocks,
         seed=begun.seed,
         noisy_repeats=begun.measure.noisy_repeats,
+        held=begun.held,
     )
 
 

@@ -112,7 +112,7 @@ def _source(word: str) -> str:
 
 
 def _variable(option: str) -> str:
-    """The variable that an option sets.
+    """The variable of an option.
 
     >>> _variable("skip-log-bin"), _variable("loose-mysqlx"), _variable("skip_name_resolve")
     ('log_bin', 'mysqlx', 'skip_name_resolve')

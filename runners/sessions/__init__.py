@@ -3,7 +3,7 @@
 >>> from runners.sessions import estimate, plan_session, run_session
 """
 
-from runners.sessions.bundle import repeat_plan
+from runners.sessions.bundle import held_of, repeat_plan
 from runners.sessions.estimates import estimate
 from runners.sessions.events import Event
 from runners.sessions.model import Estimate, HeldConfig, Outcome, SessionPlan

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from history.errors import BadSettings
 from history.model import Release, Run, Session
 from runners.engines import Connection
 from runners.insertbench.roles import LUA, role_commands
-from runners.sessions.model import PlannedRun, SessionPlan
+from runners.sessions.model import HeldConfig, PlannedRun, SessionPlan
 from runners.sessions.planning import COUNTED_SEED, DATA_SEED, counted_events, plan_session, test_seconds, workload_seed
 from runners.settings import Benchmark, Profile, Server, Test
 from runners.settings.benchmarks import Driver
@@ -22,6 +24,7 @@ from runners.sysbench.commands import count_command, run_command
 from runners.sysbench.scripts import SCRIPTS, scripts_digest, scripts_dir
 
 BUNDLE_SCHEMA = "pointdrop.bundle/2"
+_HELD = TypeAdapter(HeldConfig)
 
 
 def workload(plan: SessionPlan) -> dict[str, Any]:
@@ -48,8 +51,10 @@ def workload(plan: SessionPlan) -> dict[str, Any]:
 
 def bundle_of(plan: SessionPlan, run: PlannedRun, options: RenderedOptions) -> dict[str, Any]:
     """The bundle of one run."""
+    held = [_HELD.dump_python(config, mode="json") for config in plan.held if config.name == run.config]
     return {
         "schema": BUNDLE_SCHEMA,
+        **({"held": held[0]} if held else {}),
         **workload(plan),
         "driver": plan.benchmark.driver,
         "size": plan.benchmark.size,
@@ -65,6 +70,11 @@ def bundle_of(plan: SessionPlan, run: PlannedRun, options: RenderedOptions) -> d
         "order": [f"{block.run.release.version}/{block.run.config}/{block.number}" for block in plan.blocks],
         "commands": {test.name: _command(plan, run, test) for test in plan.tests},
     }
+
+
+def held_of(run: Run) -> HeldConfig | None:
+    """The settings of another release that the run was given; None for the run of a config that a file names."""
+    return _HELD.validate_python(run.bundle["held"]) if "held" in run.bundle else None
 
 
 def _scripts(driver: Driver) -> str:
@@ -112,6 +122,7 @@ def repeat_plan(run: Run, session: Session, session_id: str, blocks: int | None 
             f"run {run.id} was made with other sysbench scripts ({bundle['scripts']}, here {_scripts(driver)}); "
             "check out the revision that made it"
         )
+    held = held_of(run)
     catalogue = tuple(Test.model_validate(test) for test in bundle["catalogue"])
     benchmark = Benchmark(name=bundle["benchmark"], driver=driver, size=bundle.get("size", ""), test=catalogue)
     return plan_session(
@@ -123,7 +134,8 @@ def repeat_plan(run: Run, session: Session, session_id: str, blocks: int | None 
         profile=Profile.model_validate(bundle["profile"]),
         releases=(run.release,),
         control=Release.model_validate(bundle["control"]),
-        configs=(run.config,),
+        configs=(held.base if held else run.config,),
+        held=[(run.release, held)] if held else [],
         blocks=blocks or bundle["blocks"],
         seed=bundle["seed"],
         noisy_repeats=bundle["noisy_repeats"],

@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import dataclass, field
 
-from history.model import HELD_MARK, Lane, Release
+from history.model import HELD_MARK, Lane, LeftSetting, Release, SettingChange
 from runners.settings import Benchmark, InsertSize, Profile, Scale, Server, Test
 from runners.settings.profiles import size_of
 
@@ -23,6 +23,11 @@ class HeldConfig:
     """The config that it is but for these."""
     options: tuple[tuple[str, str | None], ...]
     """Option and value, as the option file has them; None leaves out an option of the base."""
+    of: str = ""
+    """The version whose settings they are."""
+    held: tuple[SettingChange, ...] = ()
+    """From that version's values to those of the base config."""
+    left: tuple[LeftSetting, ...] = ()
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from detector.evidence import _agreeing
 from detector.explanation import explain
 from detector.series_moves import q_values
 from history.metrics import MetricRegistry, shipped_metrics
-from history.model import Finding, FunctionCost, Move, Release, Series, SeriesKey, StatementPlan
+from history.model import Finding, FunctionCost, Move, Part, Release, Series, SeriesKey, SettingsSplit, StatementPlan
 from tests.builders import series, series_key
 
 RELEASES = 10
@@ -319,6 +319,12 @@ def test_functions_and_plans_are_attached() -> None:
     assert len(explained.plans) == len(tests)
     assert attach(finding, config_changes=("innodb_redo_log_capacity",)).cause == "config"
     assert attach(finding, one_sided_options=("new = 1 is set after only",)).cause == "product"
+    split = SettingsSplit(cause="config", settings=Part(change_pct=-8.0), code=Part(change_pct=0.0))
+    assert attach(finding, split=split).cause == "config"
+    assert attach(finding, split=split.model_copy(update={"cause": "both"})).cause == "both"
+    assert attach(finding, split=split.model_copy(update={"cause": ""})).cause == "product", "nothing is sure"
+    by_hand = attach(finding, config_changes=("jit",), split=split.model_copy(update={"cause": "product"}))
+    assert by_hand.cause == "product", "what was changed by hand did not do it"
     late = "reached 90% of its inserts"
     assert attach(finding, sla_failures=dict.fromkeys(tests, late)).cause == "sla"
     assert attach(finding, sla_failures={tests[0]: late}).cause == "product"

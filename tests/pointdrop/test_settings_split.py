@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detector.settings_split import split_of
 from history.metrics import shipped_metrics
-from history.model import HELD_MARK, EffectiveSetting, Release, SettingChange
+from history.model import HELD_MARK, EffectiveSetting, LeftSetting, Release, SettingChange, SettingsSplit
 from pointdrop.jobs.compare import CompareReport, ComparisonSetup, SplitReport, _Values, compare_sides
 from pointdrop.jobs.compare_views import markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side, resolve
-from pointdrop.jobs.settings_split import SettingsSplit, ThirdArm, split_of
 from runners.engines.held_settings import laid_over
 from runners.releases import Catalogue
 from runners.sessions import HeldConfig, plan_session
@@ -24,18 +24,16 @@ from runners.settings import load_benchmark, load_profile, load_server
 from runners.settings.dbms import RenderedOptions, load_dbms
 
 METRICS = shipped_metrics()
-RELEASE = Release(dbms="mysql", version="9.7.4", line="9.7")
 DIVES = SettingChange(name="eq_range_index_dive_limit", before="10", after="200", cause="default")
 GONE = SettingChange(name="block_size", before="4", after="8", cause="default")
-ARM = ThirdArm(RELEASE, HeldConfig("default", (("loose_eq_range_index_dive_limit", "10"),)), (DIVES, GONE),
-               (DIVES.name,), {GONE.name: "it is built in"})  # fmt: skip
+LEFT = LeftSetting(change=GONE, reason="it is built in")
 
 
 def split(base: list[float], middle: list[float], candidate: list[float]) -> SettingsSplit:
     values = _Values()
     for side, of_side in zip(values.sides, (base, candidate, middle), strict=True):
         side["random-points", "insn/o"] = of_side
-    return split_of(ARM, values.steps(METRICS))
+    return split_of(values.steps(METRICS), [DIVES], [LEFT])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def test_the_product_of_the_parts_is_the_whole(base: list[float], middle: list[f
     for side, of_side in zip(values.sides, (base, candidate, middle), strict=True):
         side["t", "insn/o"] = of_side
     ((whole, _, _),) = values.steps(METRICS).values()
-    found = split_of(ARM, values.steps(METRICS))
+    found = split_of(values.steps(METRICS), [DIVES], [LEFT])
     product = (1 + found.settings.change_pct / 100) * (1 + found.code.change_pct / 100)
     assert product == pytest.approx(1 + whole.change_pct / 100, rel=1e-9)
     for part in (found.settings, found.code):
@@ -76,8 +74,7 @@ def test_the_product_of_the_parts_is_the_whole(base: list[float], middle: list[f
 def test_without_a_setting_that_can_be_held_the_code_did_it() -> None:
     values = _Values()
     values.sides[0]["t", "insn/o"], values.sides[1]["t", "insn/o"] = [100.0, 100.1], [150.0, 150.2]
-    arm = ThirdArm(RELEASE, None, (GONE,), (), {GONE.name: "it is built in"})
-    found = split_of(arm, values.steps(METRICS))
+    found = split_of(values.steps(METRICS), [], [LEFT])
     assert (found.cause, found.settings.change_pct) == ("product", 0.0)
 
 
@@ -86,12 +83,12 @@ def test_the_first_sentence_says_both_parts() -> None:
     values |= {"profile": "instructions", "verdict": "DIFFERENT", "rounds": 2, "blocks": 6, "minutes": 1.0, "tests": ()}
     report = SplitReport.model_validate(values | {"split": split([100.0, 100.1], [120.1, 120.0], [150.0, 150.2])})
     text = "\n".join(text_lines(report))
-    assert "Settings make +25.0 % [" in text_lines(report)[1]
-    assert "(eq_range_index_dive_limit), code +20.0 % [" in text and ": both did." in text
+    assert text_lines(report)[1].startswith("Settings make +25.0 % (+")
+    assert "(eq_range_index_dive_limit), code +20.0 % (+" in text and ": both did." in text
     assert "block_size  4 -> 8  (in the code's part: it is built in)" in text
     shown = markdown(report)
     assert "| `block_size` | `4` | `8` | `it is built in` |" in shown
-    assert "| `random-points` | `insn/o` | +25.0 % [" in shown
+    assert "| `random-points` | `insn/o` | +25.0 % (+" in shown
 
 
 def test_a_config_with_held_settings_is_no_other_config() -> None:

@@ -1,0 +1,122 @@
+"""Settings or code, of a finding: what the history says of a third arm, and a night that measures one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from history.model import HELD_MARK, EffectiveSetting, Finding, Measurement, Run, SettingChange
+from history.store import Store
+from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.finding_splits import splits_to_measure
+from pointdrop.jobs.release_selection import Work
+from presentation.headline import headline
+from presentation.sentences import summary
+from runners.sessions import HeldConfig, held_of
+from runners.settings import Measure
+from tests.builders import SESSION, block
+from tests.builders import run as run_of
+
+DIVES = SettingChange(name="dives", before="10", after="200", cause="default")
+HELD = HeldConfig("default", (("dives", "10"),), of="17.5", held=(DIVES,))
+BUNDLE = {"held": TypeAdapter(HeldConfig).dump_python(HELD, mode="json")}
+TESTS = 9
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Ten releases in one session; a third of the tests needs half as much again from 17.6 on, as the dives do."""
+    with Store.open(f"sqlite:///{tmp_path}/history.db") as opened:
+        opened.append_session(SESSION)
+        for minor in range(10):
+            dives = "10" if minor < 6 else "200"
+            settings = {"dives": EffectiveSetting(value=dives, default=dives)}
+            row = run_of(f"17.{minor}").model_copy(update={"options": "jit = on\n", "lane": "instructions"})
+            _measure(opened, row, 1500.0 if minor >= 6 else 1000.0, settings)
+        yield opened
+
+
+def _measure(store: Store, row: Run, level: float, settings: dict[str, EffectiveSetting]) -> None:
+    store.append_run(row)
+    random = np.random.default_rng(len(row.id) + int(level))
+    for number in (1, 2, 3):
+        values = np.where(np.arange(TESTS) < 3, level, 1000.0) * np.exp(0.0005 * random.standard_normal(TESTS))
+        found = tuple(
+            Measurement(test=f"test-{i}", metric="insn/o", value=value, unit="instructions")
+            for i, value in enumerate(values.tolist())
+        )
+        store.append_block(block(row, 1.0, number, measurements=found, settings=settings if number == 1 else {}))
+
+
+def _third_arm(store: Store, level: float) -> None:
+    arm = {"id": f"s/17.6/{HELD.name}", "config": HELD.name, "lane": "instructions", "bundle": BUNDLE}
+    _measure(
+        store, run_of("17.6").model_copy(update=arm), level, {"dives": EffectiveSetting(value="10", source="file")}
+    )
+
+
+def _finding(store: Store, configs: Path) -> Finding:
+    (finding,) = run_detection(store, load_detector_settings(configs))
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("level", "cause", "sentence"),
+    [
+        (1000.0, "config", "of it (dives), code"),
+        (1500.0, "product", ": the code did it."),
+        (1200.0, "both", ": both did."),
+    ],
+)
+def test_a_third_arm_tells_settings_from_code(
+    store: Store, configs: Path, level: float, cause: str, sentence: str
+) -> None:
+    metrics = load_detector_settings(configs).metrics
+    before = _finding(store, configs)
+    assert (before.cause, before.split, before.settings) == ("product", None, (DIVES,))
+    assert [str(each).rpartition("/")[2] for each in splits_to_measure([before], store, metrics)] == ["17.5..17.6"]
+    _third_arm(store, level)
+    found = _finding(store, configs)
+    assert found.key == before.key and found.moves == before.moves, "the arm is no release of the line"
+    assert found.split is not None and found.split.held == (DIVES,)
+    assert (found.cause, found.split.cause) == (cause, cause)
+    lead = headline(found, metrics)
+    assert lead is not None and sentence in summary(found, lead)
+    assert "; settings make " in summary(found, lead), "issue and page say it in their first sentence"
+    assert summary(found, lead).count(". ") == 0
+    assert splits_to_measure([found], store, metrics) == [], "it is measured once"
+
+
+def test_the_arm_of_another_boundary_says_nothing(store: Store, configs: Path) -> None:
+    other = TypeAdapter(HeldConfig).dump_python(HeldConfig("default", (("dives", "10"),), of="16.9"), mode="json")
+    arm = {"id": "s/other", "config": HELD.name, "lane": "instructions", "bundle": {"held": other}}
+    _measure(store, run_of("17.6").model_copy(update=arm), 1000.0, {})
+    assert _finding(store, configs).split is None
+
+
+def test_the_arm_is_no_line_and_no_series(store: Store) -> None:
+    _third_arm(store, 1000.0)
+    assert {key.config for key in store.lines()} == {"default"}
+    assert not any(HELD_MARK in series.key.config for series in store.series())
+    (row,) = (row for row in store.runs() if HELD_MARK in row.config)
+    assert held_of(row) == HELD
+
+
+def test_only_a_changed_default_asks_for_an_arm(store: Store, configs: Path) -> None:
+    metrics = load_detector_settings(configs).metrics
+    finding = _finding(store, configs)
+    by_hand = DIVES.model_copy(update={"cause": "config"})
+    for update in ({"settings": ()}, {"settings": (by_hand,)}, {"tier": "provisional"}, {"kind": "improvement"}):
+        assert splits_to_measure([finding.model_copy(update=update)], store, metrics) == [], update
+
+
+def test_work_with_an_arm_is_written_down_and_read_back(configs: Path) -> None:
+    release = run_of("17.6").release
+    measure = Measure(dbms="postgres", versions=("17.5", "17.6"), lane="instructions", profile="instructions")
+    work = Work(measure, "default", "", (release,), release, again=True, held=((release, HELD),))
+    adapter = TypeAdapter(Work)
+    assert adapter.validate_json(adapter.dump_json(work)) == work
