@@ -25,12 +25,15 @@ def small_plan(
     session_id: str = "s",
     dbms: str = "postgres",
     configs: tuple[str, ...] = ("default",),
+    counted_rows: int | None = None,
 ) -> SessionPlan:
     """Seconds of work, not minutes."""
     profile = load_profile("instructions", CONFIGS)
     if lane == "time":
         scale = Scale(tables=2, rows=2_000, threads=2)
         profile = Profile(name="tiny", warmup_s=1, read_s=2, write_s=2, warm_s=1, scale=scale)
+    elif counted_rows:
+        profile = profile.model_copy(update={"scale": Scale(tables=1, rows=counted_rows, threads=1)})
     benchmark = load_benchmark("sysbench", CONFIGS)
     return plan_session(
         session_id=session_id,
