@@ -28,6 +28,8 @@ from runners.releases.toolchain import (
 )
 
 LINKED_DEADLINE_S = 60.0
+#: Characters of one part; the longest, a configure line, has about a thousand.
+MOST_TEXT = 4096
 _LINKED = re.compile(r"^\s*(?P<name>\S+) => (?P<path>/\S+) \(0x", re.MULTILINE)
 _GLIBC = re.compile(rb"GNU C Library .{0,80}?release version (\d+\.\d+)")
 _OPENSSL = re.compile(rb"OpenSSL \d+\.\d+\.\d+[a-z]?")
@@ -59,10 +61,17 @@ def toolchain_of(installed: Installed, linked: Toolchain) -> Toolchain:
 
 
 def ask_toolchain(engine: Engine) -> None:
-    """Ask the running server what it was built with, and keep that with the release; once a machine."""
-    if asked_toolchain(engine.installed) is None:
+    """Ask the running server what it was built with, and keep that with the release; once a machine. A server that does
+    not answer is asked again in the next block: what it measured stands without."""
+    if asked_toolchain(engine.installed) is not None:
+        return
+    try:
         asked = _postgres(engine) if engine.connection.driver == "pgsql" else _mysql(engine)
-        keep_asked(engine.installed, asked | {"builder": builder(engine.installed, asked)})
+    except EngineError:
+        return
+    asked["builder"] = builder(engine.installed, asked)
+    # The server may be a stranger's: what it says is bounded, and fits every database.
+    keep_asked(engine.installed, {name: text.replace("\0", "")[:MOST_TEXT] for name, text in asked.items()})
 
 
 def _postgres(engine: Engine) -> Toolchain:

@@ -47,7 +47,11 @@ class Installer:
     def installed(self, source: Source[Any], pin: Pin, dbms: str) -> Installed | None:
         """A pinned release that is unpacked already, kept from pruning from now on."""
         entry = self._cache.installed(self.key(source, pin.sha256 or ""))
-        return Installed.read(*entry, pin.release(dbms)) if entry else None
+        if entry is None:
+            return None
+        installed = Installed.read(*entry, pin.release(dbms))
+        file_toolchain(installed)  # one that was unpacked before toolchains were kept
+        return installed
 
     def obtain(
         self, dbms: str, source: Source[Any], offer: Offer, pin: Pin | None, make_pin: Callable[[Download], Pin]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import doctest
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from runners.engines import Installed, toolchain
+from history.model import Release
+from runners.engines import Connection, Engine, EngineError, Installed, toolchain
 from runners.engines.toolchain import ask_toolchain, library_facts, linked_toolchain, toolchain_of
 from runners.releases import Catalogue
-from runners.releases.toolchain import toolchain_path
+from runners.releases.toolchain import asked_toolchain, toolchain_path
 from tests.runners.engines.conftest import MakeEngine
 
 
@@ -98,3 +100,41 @@ def test_the_loader_s_libraries_are_told_by_their_version(tmp_path: Path) -> Non
         "libc": "glibc 2.36",
         "allocator": "libtcmalloc 4",
     }
+
+
+class Answering:
+    """An engine whose server gives these answers."""
+
+    connection = Connection("pgsql", Path("/nowhere"), 5432, "u", "d")
+
+    def __init__(self, installed: Installed, answers: dict[str, str]) -> None:
+        self.installed = installed
+        self.answers = answers
+
+    def query(self, sql: str) -> list[tuple[str, ...]]:
+        if not self.answers:
+            raise EngineError("the server is busy")
+        return [("CONFIGURE", self.answers["configure"])] if "pg_config" in sql else [(self.answers["version"],)]
+
+
+def test_a_server_is_asked_until_it_answers_and_what_it_says_is_bounded(tmp_path: Path) -> None:
+    installed = Installed(Release(dbms="postgres", version="17.2", line="17", build="maven"), tmp_path / "tree")
+    silent = cast(Engine, Answering(installed, {}))
+    ask_toolchain(silent)
+    assert asked_toolchain(installed) is None, "nothing is kept of a server that said nothing"
+    answers = {"version": "PostgreSQL 17.2 on x86_64, compiled by gcc-12.2.0", "configure": "\0" + "x" * 1_000_000}
+    ask_toolchain(cast(Engine, Answering(installed, answers)))
+    asked = asked_toolchain(installed)
+    assert asked is not None
+    assert asked["configure"] == "x" * 4096
+    assert asked["builder"] == "maven", "the source, where nobody says who it was"
+    ask_toolchain(silent)
+    assert asked_toolchain(installed) == asked, "asked once"
+
+
+def test_what_was_built_for_this_place_was_built_here(tmp_path: Path) -> None:
+    installed = Installed(Release(dbms="postgres", version="17.2", line="17", build="tarball"), tmp_path / "tree")
+    answers = {"version": "PostgreSQL 17.2", "configure": f"'--prefix={tmp_path}/tree' 'CFLAGS=-O2'"}
+    ask_toolchain(cast(Engine, Answering(installed, answers)))
+    assert (asked_toolchain(installed) or {})["builder"] == "Pointdrop"
+    assert (asked_toolchain(installed) or {})["configure"] == "'--prefix=PREFIX' 'CFLAGS=-O2'"
