@@ -67,8 +67,11 @@ def attach(
             cause = "config"
         elif tests and len(changed) > len(tests) / 2:
             cause = "plan"
-    if split and split.cause and cause in ("product", "config"):
+    if split and split.cause and cause in ("product", "config", "plan"):
         cause = split.cause
+    if split:  # told in its order, which has first what is likeliest to matter
+        held = [change.name for change in split.held]
+        settings = sorted(settings, key=lambda change: held.index(change.name) if change.name in held else len(held))
     if plans:
         evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
     evidence += [f"An option was changed: {change}." for change in config_changes]

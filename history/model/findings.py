@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
@@ -162,11 +161,11 @@ class Finding(Row):
     groups: tuple[GroupSummary, ...] = ()
     functions: tuple[FunctionChange, ...] = ()
     plans: tuple[PlanChange, ...] = ()
-    settings: tuple[SettingChange, ...] = Field(default=(), exclude_if=operator.not_)
+    settings: tuple[SettingChange, ...] = ()
     """Effective settings that differ on the two sides; empty where a side kept none."""
-    toolchain: tuple[ToolchainChange, ...] = Field(default=(), exclude_if=operator.not_)
+    toolchain: tuple[ToolchainChange, ...] = ()
     """Who built the two sides, and with what, where that differs."""
-    split: SettingsSplit | None = Field(default=None, exclude_if=partial(operator.is_, None))
+    split: SettingsSplit | None = None
     """How much of it is settings and how much code; None while nobody measured that."""
     evidence: tuple[str, ...] = ()
     """Sentences: blocks that agree, noise floor, smallest detectable change, what the control did."""

@@ -71,9 +71,9 @@ def detect(
     shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    settings, toolchain (where the two sides were built otherwise), evidence, warnings, headline. CSV columns: finding,
-    kind, cause, tier, dbms, line, previous, release, title, tests, metric, median_pct, worst_pct, worst_test,
-    probability. Outputs with --suspects: work, some.
+    settings, split, toolchain, evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms, line,
+    previous, release, title, tests, metric, median_pct, worst_pct, worst_test, probability. Outputs with --suspects:
+    work, some.
     """
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
