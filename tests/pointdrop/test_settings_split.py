@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +21,13 @@ from pointdrop.jobs.compare_views import markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side, resolve
 from runners.engines.held_settings import laid_over
 from runners.releases import Catalogue
-from runners.sessions import HeldConfig, plan_session
+from runners.sessions import HeldConfig, plan_session, repeat_plan
+from runners.sessions.bundle import bundle_of
 from runners.sessions.session import rendered_options
 from runners.settings import load_benchmark, load_profile, load_server
 from runners.settings.dbms import RenderedOptions, load_dbms
+from tests.builders import SESSION
+from tests.builders import run as run_of
 
 METRICS = shipped_metrics()
 DIVES = SettingChange(name="eq_range_index_dive_limit", before="10", after="200", cause="default")
@@ -116,6 +122,24 @@ def test_held_settings_reach_the_option_file_of_their_run_alone(configs: Path) -
     assert texts["18.2", "default"].options["jit"] == "off"
 
 
+def test_a_run_with_held_settings_is_repeated_with_them(configs: Path) -> None:
+    held = HeldConfig("default", (("jit", "on"), ("wal_buffers", None)), of="17.0", held=(DIVES,), left=(LEFT,))
+    release = Release(dbms="postgres", version="18.2", line="18")
+    benchmark = load_benchmark("sysbench", configs)
+    plan = plan_session(
+        session_id="s", plan="p", server=load_server("local", configs), benchmark=benchmark,
+        tests=benchmark.select(("point-query.range100",)), profile=load_profile("instructions", configs),
+        releases=[release], control=release, blocks=1, seed=1, held=[(release, held)],
+    )  # fmt: skip
+    (planned,) = (run for run in plan.runs if run.config == held.name)
+    options = rendered_options(plan, planned, load_dbms("postgres", configs))
+    bundle = json.loads(json.dumps(bundle_of(plan, planned, options)))
+    run = run_of("18.2").model_copy(update={"config": held.name, "bundle": bundle, "release": release})
+    again = repeat_plan(run, SESSION, "again")
+    assert again.held == (held,)
+    assert {each.config for each in again.runs} == {"default", held.name}
+
+
 def test_what_is_laid_over_an_option_file() -> None:
     options = RenderedOptions(
         dbms="mysql", config="default", version="9.7.4", options={"log_bin": "b", "gtid_mode": "ON"}
@@ -132,7 +156,16 @@ def test_what_is_laid_over_an_option_file() -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(configs: Path, download_state: Path) -> Callable[..., CompareReport]:
+def state() -> Iterator[Path]:
+    """A state directory that others may enter, and no session of anybody else's uses."""
+    folder = Path(tempfile.mkdtemp(prefix="pointdrop-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def measured(configs: Path, download_state: Path, state: Path) -> Callable[..., CompareReport]:
     """`measured("mysql@5.6.24", "mysql@9.7.4", "point-query.range100")`: a real comparison with its split."""
     catalogue = Catalogue(configs, download_state)
 
@@ -149,7 +182,7 @@ def measured(configs: Path, download_state: Path) -> Callable[..., CompareReport
                 profile=load_profile("instructions", configs),
                 metrics=METRICS,
                 configs=configs,
-                state=download_state,
+                state=state,
                 budget_minutes=20.0,
                 most_rounds=3,
                 seed=1,
