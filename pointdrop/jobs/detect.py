@@ -89,7 +89,8 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
     """
     if finding.kind == "drift":
         return finding
-    from pointdrop.jobs.finding_splits import measured_split  # loads all that measures; without findings it is not needed
+    # It loads all that measures; without findings it is not needed.
+    from pointdrop.jobs.finding_splits import measured_split
 
     counted = [move for move in finding.moves if metrics[move.key.metric].lane == "instructions"]
 
