@@ -18,7 +18,7 @@ from detector.releases.families import families
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
-from pointdrop.jobs.finding_splits import measured_split
+from pointdrop.jobs.measured_splits import measured_split
 from pointdrop.jobs.option_changes import option_changes
 
 #: Partitions sent to the cluster as one task: the overhead of a task is about that of scanning a small partition.
