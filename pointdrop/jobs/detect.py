@@ -18,6 +18,7 @@ from detector.releases.families import families
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
+from pointdrop.jobs.measured_splits import measured_split
 from pointdrop.jobs.option_changes import option_changes
 from pointdrop.jobs.toolchain_changes import changed_toolchain
 
@@ -89,9 +90,6 @@ def explained(finding: Finding, series: list[Series], store: Store, metrics: Met
     """
     if finding.kind == "drift":
         return finding
-    # It loads all that measures; without findings it is not needed.
-    from pointdrop.jobs.finding_splits import measured_split
-
     counted = [move for move in finding.moves if metrics[move.key.metric].lane == "instructions"]
 
     def place(key: SeriesKey) -> dict[str, str]:

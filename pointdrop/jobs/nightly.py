@@ -1,6 +1,6 @@
 """The main job: measure what is new, detect, confirm suspects, file, draw.
 
-    discover -> measure -> detect -> confirm -> detect -> file -> draw
+    discover -> measure -> detect -> confirm -> detect -> tell settings from code -> detect -> file -> draw
 
 Each part stands on the history alone, so a job that was killed anywhere is simply run again.
 """
@@ -18,12 +18,12 @@ from alerts.trackers import Tracker
 from detector import DetectorSettings
 from history.model import Finding, Release
 from pointdrop.jobs.detect import load_detector_settings, run_detection
-from pointdrop.jobs.finding_splits import split_work, splits_to_measure
 from pointdrop.jobs.measurement import Measured, MeasurementSetup, measure_all
 from pointdrop.jobs.measurement_requests import settle_requests, suspects_to_measure
 from pointdrop.jobs.night_schedule import SECONDS_A_MINUTE
 from pointdrop.jobs.planned_work import planned_work, runnable_releases
 from pointdrop.jobs.room_settings import measurable, site_settings
+from pointdrop.jobs.split_work import split_work, splits_to_measure
 from pointdrop.jobs.summary import Summary, count_findings
 from pointdrop.jobs.suspects import Suspect, confirmation_work, in_plan, with_available_releases
 from reports.site import build

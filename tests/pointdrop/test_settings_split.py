@@ -184,7 +184,7 @@ def measured(configs: Path, download_state: Path, state: Path) -> Callable[..., 
                 configs=configs,
                 state=state,
                 budget_minutes=20.0,
-                most_rounds=3,
+                most_rounds=2,
                 seed=1,
                 split_settings=True,
             )
@@ -198,6 +198,7 @@ PROBES = ("point-query.range100", "random-points.range100", "update-index.range1
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_one_binary_with_other_settings_is_config_four_of_four(measured: Callable[..., CompareReport]) -> None:
     """The binlog, adaptive hash, change buffering and SQL mode of MySQL 5.6 as shipped, and as pinned."""
     report = measured("mysql@5.6.24#vendor-defaults", "mysql@5.6.24", *PROBES)
@@ -209,6 +210,7 @@ def test_one_binary_with_other_settings_is_config_four_of_four(measured: Callabl
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_another_release_with_the_same_settings_is_product(measured: Callable[..., CompareReport]) -> None:
     report = measured("postgres@17.0", "postgres@18.2", "point-query.range100", "random-points.range100")
     assert isinstance(report, SplitReport)

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from history.model import HELD_MARK, EffectiveSetting, Finding, Measurement, Run, SettingChange
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings, run_detection
-from pointdrop.jobs.finding_splits import splits_to_measure
 from pointdrop.jobs.release_selection import Work
+from pointdrop.jobs.split_work import splits_to_measure
 from presentation.headline import headline
 from presentation.sentences import summary
 from runners.sessions import HeldConfig, held_of

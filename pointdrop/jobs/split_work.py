@@ -1,0 +1,62 @@
+"""Settings or code, of a finding: which boundaries get a third arm, and the sessions that measure them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from history.errors import BadSettings
+from history.metrics import MetricRegistry
+from history.model import Finding, Release
+from history.store import Store
+from pointdrop.jobs.measured_splits import by_place, third_arms
+from pointdrop.jobs.measurement import MeasurementSetup
+from pointdrop.jobs.release_selection import Work
+from pointdrop.jobs.session_estimates import session_of
+from pointdrop.jobs.session_records import new_record
+from pointdrop.jobs.settings_split import third_arm
+from pointdrop.jobs.suspects import Suspect, confirmation_work, suspects
+from runners.errors import RunnersError
+from runners.settings import Plan
+
+
+def splits_to_measure(findings: Iterable[Finding], store: Store, metrics: MetricRegistry) -> list[Suspect]:
+    """Confirmed regressions at which a default changed and of which no third arm was measured, the largest first."""
+    asked = {
+        finding.key: finding
+        for finding in findings
+        if finding.kind == "regression"
+        and finding.tier == "confirmed"
+        and any(change.cause == "default" for change in finding.settings)
+        and not any(third_arms(finding, place, store) for place in by_place(finding, metrics))
+    }
+    return suspects([f.model_copy(update={"tier": "provisional"}) for f in asked.values()], metrics)
+
+
+def split_work(
+    setup: MeasurementSetup,
+    plan: Plan,
+    server: str,
+    wanted: Iterable[Suspect],
+    releases: Mapping[str, Iterable[Release]],
+) -> tuple[list[Work], list[str]]:
+    """A session for each boundary, with its third arm, and a sentence about each that cannot have one."""
+    work, lost = [], []
+    for suspect in wanted:
+        sides = {d: [r for r in of if r.version in (suspect.previous, suspect.release)] for d, of in releases.items()}
+        (item,) = confirmation_work([suspect], plan, sides)
+        session = session_of(setup, new_record(plan, server, item, datetime.now(UTC)))
+        runs = {run.release.version: run for run in session.runs}
+        before, after = runs[suspect.previous], runs[suspect.release]
+        setup.say(f"asking {before.release.name} and {after.release.version} for their settings")
+        try:
+            arm = third_arm(session, before, after, setup.catalogue, configs=setup.configs, state=setup.state)
+        except (RunnersError, BadSettings) as error:
+            lost.append(f"{suspect}: settings and code are not told apart: {error}")
+            continue
+        if arm.options:
+            work.append(replace(item, held=((after.release, arm),)))
+        else:
+            lost.append(f"{suspect}: {after.release.name} takes none of the settings that differ")
+    return work, lost
