@@ -157,7 +157,7 @@ def _merged(value: str, now: str) -> str:
 def _culprit(text: str, names: Mapping[str, str]) -> str | None:
     """The setting that an error names, the longest name first; a log warns of others besides.
 
-    >>> _culprit("[Warning] mode is old\\n[ERROR] mysqld: option '--loose-sql-mode' requires an argument", {"sql_mode": ""})
+    >>> _culprit("[Warning] mode is old\\n[ERROR] option '--loose-sql-mode' requires an argument", {"sql_mode": ""})
     'sql_mode'
     """
     lines = [line for line in text.lower().splitlines() if _ERROR.search(line)]
