@@ -84,6 +84,8 @@ class World(NamedTuple):
     unmeasured: frozenset[str] = frozenset()
     """Keys of open issues that no finding has and whose boundary no series shows: one of its two releases has no blocks
     that count, as after a change of the method of measuring."""
+    builds: frozenset[str] = frozenset()
+    """Keys of findings that are shown and not filed, since two builders made the two sides."""
 
 
 def issue_state_in(world: World, key: str) -> IssueState:

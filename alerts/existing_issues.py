@@ -181,7 +181,7 @@ def _slept_enough(world: World, subject: Subject, issue_state: IssueState) -> bo
 
 
 def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
-    """Open issues whose boundary the newest detection could name and does not."""
+    """Open issues whose boundary the newest detection could name and does not, or no longer holds against the code."""
     detected = {subject.key for subject in world.subjects}
     measured = {(dbms, line) for _, dbms, line in world.lines}
     today = world.now.date()
@@ -199,6 +199,8 @@ def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
             days = sorted({*issue_state.missed_on, today})
             if len(days) >= settings.filing.withdraw_after_days:
                 reason = f"with the results of {days[0]} to {days[-1]} the detector no longer finds it."
+                if key in world.builds:
+                    reason = "two builders made its two sides, and how much of it is the code's is not known."
                 changes.append(withdraw(issue_state, issue, "missed", reason))
             elif today not in issue_state.missed_on:
                 why = "the newest detection does not name it"

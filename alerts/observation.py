@@ -16,7 +16,7 @@ from alerts.marker import event_of
 from alerts.recovery import recovery
 from alerts.render import render
 from alerts.settings import AlertSettings
-from alerts.subject import Subject, subjects
+from alerts.subject import Subject, not_filed, subjects
 from alerts.trackers import Draft, Issue, Tracker
 from history.keys import boundary
 from history.model import MAJORS, Finding
@@ -89,6 +89,7 @@ def observe(
             and issue_states[key].state in OPEN
             and not _boundary_measured(store, issue_states[key])
         ),
+        builds=not_filed(findings),
     )
     return Observation(world, duplicates, refused, tuple(f"{key}: {error}" for key, error in gone.items()))
 

@@ -68,6 +68,12 @@ def subjects(findings: Iterable[Finding], kinds: Iterable[str], metrics: MetricR
     return sorted(chosen, key=lambda subject: (*finding_order(subject.finding, metrics)[:-1], subject.key))
 
 
+def not_filed(findings: Iterable[Finding]) -> frozenset[str]:
+    """Keys that the issues of findings with a cause of NOT_FILED would have."""
+    of_builds = (finding for finding in findings if finding.cause in NOT_FILED)
+    return frozenset(issue_key(one.dbms, one.line, one.release, one.kind) for one in of_builds)
+
+
 def _boundary(finding: Finding) -> tuple[str, str, str]:
     return finding.dbms, finding.line, finding.release
 

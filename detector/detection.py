@@ -24,7 +24,7 @@ from detector.releases.series_steps import PanelSteps, read_steps
 from detector.series_moves import moves_of, verdict_of
 from detector.settings import DetectorSettings
 from history.model import Cause, Finding, FindingKind, GroupSummary, Move, Release, Series, Tier, finding_key
-from history.versions import sort_versions, version_key
+from history.versions import build_mark, sort_versions, version_key
 
 #: Kinds in the order in which findings of one boundary are listed.
 KINDS: tuple[FindingKind, ...] = ("regression", "improvement", "environment", "drift")
@@ -233,11 +233,16 @@ def _summary(place: tuple[str, str, str], moves: list[Move], tests: int) -> Grou
 
 
 def _with_suspects(findings: list[Finding], releases: list[Release]) -> list[Finding]:
-    """Findings with the releases between their two sides that have no results."""
+    """Findings with the releases between their two sides, of their builders alone, that have no results."""
     named = []
     for finding in findings:
         place = (finding.dbms, finding.line)
-        versions = {release.version for release in releases if (release.dbms, release.line) == place}
+        marks = {build_mark(finding.previous), build_mark(finding.release)}
+        versions = {
+            release.version
+            for release in releases
+            if (release.dbms, release.line) == place and build_mark(release.version) in marks
+        }
         order = sort_versions(finding.dbms, versions | {finding.previous, finding.release})
         between = order[order.index(finding.previous) + 1 : order.index(finding.release)]
         named.append(finding if finding.kind == "drift" else finding.model_copy(update={"unmeasured": tuple(between)}))

@@ -72,6 +72,7 @@ def split_of(
         cause=of_family(row.cause for row in rows),
         settings=together([of[1] for of in told]),
         code=together([of[2] for of in told]),
+        metric=leading,
         held=tuple(held),
         left=tuple(left),
         tests=rows,

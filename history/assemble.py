@@ -21,7 +21,7 @@ from history.database import reading
 from history.layout import CountedBlock, Layout
 from history.model import MAJORS, Better, LineKey, Series, SeriesKey
 from history.queries import chosen, counts, joined, lines, releases
-from history.versions import version_key
+from history.versions import build_mark, version_key
 
 #: Values read with one query, about, which bounds the memory; and series, at most.
 BATCH_VALUES = 200_000
@@ -82,7 +82,12 @@ def describe(connection: Connection, key: LineKey, wanted: Mapping[str, str | No
         newest: dict[tuple[str, str], str] = {}
         for block in blocks.values():
             lane = (block.line, block.lane)
-            newest[lane] = max(newest.get(lane, block.version), block.version, key=order_of.__getitem__)
+            # A line goes on with the builds of one builder: another's stands for it where there is no other.
+            newest[lane] = max(
+                newest.get(lane, block.version),
+                block.version,
+                key=lambda version: (not build_mark(version), order_of[version]),
+            )
         blocks = {pk: block for pk, block in blocks.items() if newest[block.line, block.lane] == block.version}
         order = sorted({block.version for block in blocks.values()}, key=order_of.__getitem__)
     else:

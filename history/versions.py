@@ -93,6 +93,15 @@ def line_of(dbms: str, version: str) -> str:
     return ".".join(str(int(number)) for number in numbers[:wanted])
 
 
+def build_mark(version: str) -> str:
+    """What tells another build from those that its line goes on with; empty for these.
+
+    >>> build_mark("17.2+debian"), build_mark("17.2")
+    ('debian', '')
+    """
+    return version.partition("+")[2]
+
+
 def sort_versions(dbms: str, versions: Iterable[str]) -> list[str]:
     """`versions` in the DBMS's own order, oldest first."""
     return sorted(versions, key=lambda version: version_key(dbms, version))

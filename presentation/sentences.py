@@ -30,7 +30,7 @@ OTHER_CAUSES: dict[Cause, str] = {
 #: Who did it, by the cause of a split.
 DID: dict[SplitCause, str] = {
     "config": "the settings did it",
-    "product": "the code did it",
+    "product": "the {code} did it",
     "both": "both did",
     "": "neither is sure",
 }
@@ -49,8 +49,11 @@ def shown_part(part: Part) -> str:
     return f"{signed(part.change_pct)} ({interval(part.low_pct, part.high_pct)})"
 
 
-def split_sentence(split: SettingsSplit, name: Callable[[str], str] = str) -> str:
-    """What a difference is made of; `name` makes the name of a setting safe for where it will stand.
+def split_sentence(
+    split: SettingsSplit, name: Callable[[str], str] = str, whole: str = "it", rest: str = "code"
+) -> str:
+    """What the `whole` difference is made of: settings, and the `rest`; `name` makes the name of a setting safe for
+    where it will stand.
 
     >>> from history.model import SettingChange
     >>> parts = {"settings": Part(change_pct=58.5, low_pct=57.9, high_pct=59.1), "code": Part(change_pct=0.1)}
@@ -62,7 +65,7 @@ def split_sentence(split: SettingsSplit, name: Callable[[str], str] = str) -> st
     more = f" and {len(names) - MOST_SETTINGS} more" if len(names) > MOST_SETTINGS else ""
     which = f" ({', '.join(map(name, names[:MOST_SETTINGS]))}{more})" if names else ""
     settings, code = shown_part(split.settings), shown_part(split.code)
-    return f"Settings make {settings} of it{which}, code {code}: {DID[split.cause]}."
+    return f"Settings make {settings} of {whole}{which}, {rest} {code}: {DID[split.cause].format(code=rest)}."
 
 
 def summary(finding: Finding, lead: Headline) -> str:
@@ -95,8 +98,15 @@ def summary(finding: Finding, lead: Headline) -> str:
         release = f"{finding.dbms} {finding.line}"
         slowly = f" in small steps, none of them large enough alone; it is clear since {finding.release}"
     what = lead.what[:1].upper() + lead.what[1:]
-    made_of = f"; {_lower(split_sentence(finding.split))}" if finding.split else "."
-    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){built(finding)}{made_of}"
+    compiler = built(finding)
+    # Settings can be told from the rest, the compiler cannot.
+    rest = "code with its compiler" if compiler else "code"
+    made_of = "."
+    if split := finding.split:
+        # A rate and a cost have other signs.
+        whole = "it" if split.metric in ("", change.metric) else f"the step in {split.metric}"
+        made_of = f"; {_lower(split_sentence(split, whole=whole, rest=rest))}"
+    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){compiler}{made_of}"
 
 
 def one_version(finding: Finding) -> bool:

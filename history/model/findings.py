@@ -133,6 +133,8 @@ class SettingsSplit(Row):
     settings: Part
     code: Part
     """Of the tests that differ together, of all where none does."""
+    metric: str = ""
+    """What both are told in."""
     held: tuple[SettingChange, ...] = ()
     left: tuple[LeftSetting, ...] = ()
     """Their part is in the code's."""

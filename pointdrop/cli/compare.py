@@ -69,7 +69,7 @@ def compare(
     JSON keys: base, candidate, server, lane, profile, verdict, rounds, blocks, minutes, stopped, tests, warnings. Each
     of the tests has the CSV columns and functions. CSV columns: test, group, metric, verdict, direction, before, after,
     change_pct, low_pct, high_pct, blocks. --split-settings adds split: cause (config, product, both), settings, code,
-    held, left, tests.
+    metric, held, left, tests.
     """
     from history.metrics import load_metrics
     from pointdrop.cli.progress import Reporter

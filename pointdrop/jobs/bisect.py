@@ -24,7 +24,7 @@ from history.files import write_atomically
 from history.metrics import Metric
 from history.model import Block, Release, Run, Session
 from history.toolchains import BUILD, COMPILER, other_builder, sides_in_words, toolchain_changes
-from history.versions import version_key
+from history.versions import build_mark, version_key
 from pointdrop.jobs.comparison_sides import Shelf
 from pointdrop.jobs.release_selection import releases_by_line
 from runners.errors import HostBusy, HostChanged, OutOfSpace
@@ -75,7 +75,8 @@ def release_candidates(releases: Iterable[Release], good: str, bad: str) -> list
     """Releases from `good` to `bad`, oldest first.
 
     Inside one line: every release between. Over several: the first release of each line in between, then those of the
-    last line up to `bad`; what was back-patched to old lines meanwhile is no step from one major to the next.
+    last line up to `bad`; what was back-patched to old lines meanwhile is no step from one major to the next. Another
+    builder's releases are passed over, but for those of an end's.
 
     >>> releases = [Release(dbms="postgres", version=v, line=v.split(".")[0])
     ...          for v in ("15.0", "15.9", "16.0", "16.4", "17.0", "17.1", "17.2")]
@@ -84,7 +85,8 @@ def release_candidates(releases: Iterable[Release], good: str, bad: str) -> list
     >>> release_candidates(releases, "17.0", "17.2")
     ['17.0', '17.1', '17.2']
     """
-    releases = list(releases)
+    marks = {build_mark(good), build_mark(bad)}
+    releases = [release for release in releases if build_mark(release.version) in marks]
     lines = releases_by_line(releases)
     place = {release.version: release for release in releases}
     for version in (good, bad):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from history.errors import BadSettings
 from history.model import MAJORS, Release
-from history.versions import version_key
+from history.versions import build_mark, version_key
 from runners.releases.lines import LineCalendar
 from runners.sessions.model import HeldConfig
 from runners.settings.plans import Backfill, Measure
@@ -69,7 +69,7 @@ def is_prerelease(release: Release) -> bool:
 
 def is_second_build(release: Release) -> bool:
     """Whether it is a build of a release whose line has one of another builder: measured by name, in no night."""
-    return "+" in release.version
+    return bool(build_mark(release.version))
 
 
 def spread(releases: Sequence[Release], count: int) -> list[Release]:

@@ -16,7 +16,7 @@ from history.errors import BadSettings
 from history.keys import issue_key
 from history.metrics import MetricRegistry
 from history.model import Finding, Move, Release
-from history.versions import version_key
+from history.versions import build_mark, version_key
 from pointdrop.jobs.release_selection import Work, by_version, in_version_order, spread
 from runners.settings.plans import Measure, Plan
 
@@ -151,15 +151,19 @@ def _session(together: Sequence[Suspect], plan: Plan, by_dbms: Mapping[str, Iter
 
 
 def _between(suspect: Suspect, releases: Mapping[str, Release]) -> list[Release]:
-    """Releases of the suspect's line between its two sides, spread when there are many; none between two lines."""
+    """Releases of the suspect's line between its two sides, of their builders alone, spread when there are many; none
+    between two lines."""
     before, after = releases[suspect.previous], releases[suspect.release]
     if before.line != after.line:
         return []
     low, high = (version_key(suspect.dbms, side.version) for side in (before, after))
+    marks = {build_mark(before.version), build_mark(after.version)}
     inside = [
         release
         for release in in_version_order(releases.values())
-        if release.line == after.line and low < version_key(suspect.dbms, release.version) < high
+        if release.line == after.line
+        and build_mark(release.version) in marks
+        and low < version_key(suspect.dbms, release.version) < high
     ]
     return spread(inside, MOST_BETWEEN)
 

@@ -32,6 +32,8 @@ _SWITCHES: dict[tuple[str, str], dict[str, str | None]] = {
     ("log_bin", "ON"): {"skip_log_bin": None, "log_bin": "binlog"},
 }
 _ERROR = re.compile(r"\berror\b|fatal|there is no option|does not have")
+#: Of `--sql-mode`, which is the variable sql_mode, the second; not those before it.
+_INNER_DASH = re.compile(r"(?<=\w)-(?=\w)")
 #: `index_merge=on,mrr=off`: flags of one variable.
 _FLAGS = re.compile(r"\w+=\w+(,\w+=\w+)*")
 
@@ -133,7 +135,9 @@ def laid_over(
             laid |= switch
             continue
         loose = options.dbms != "postgres" and name not in options.options and not name.startswith("innodb_")
-        laid[f"loose_{name}" if loose else name] = _merged(value, now[name].value)
+        # A bare name in an option file of MySQL's family is a flag, which few variables are.
+        empty = "" if options.dbms == "postgres" else '""'
+        laid[f"loose_{name}" if loose else name] = _merged(value, now[name].value) or empty
     return laid
 
 
@@ -151,8 +155,12 @@ def _merged(value: str, now: str) -> str:
 
 
 def _culprit(text: str, names: Mapping[str, str]) -> str | None:
-    """The setting that an error names, the longest name first; a log warns of others besides."""
+    """The setting that an error names, the longest name first; a log warns of others besides.
+
+    >>> _culprit("[Warning] mode is old\\n[ERROR] option '--loose-sql-mode' requires an argument", {"sql_mode": ""})
+    'sql_mode'
+    """
     lines = [line for line in text.lower().splitlines() if _ERROR.search(line)]
-    said = "\n".join(lines).replace("-", "_")
+    said = _INNER_DASH.sub("_", "\n".join(lines))
     by_length = sorted(names, key=len, reverse=True)
-    return next((name for name in by_length if re.search(rf"\b{re.escape(name.lower())}\b", said)), None)
+    return next((name for name in by_length if re.search(rf"\b(loose_)?{re.escape(name.lower())}\b", said)), None)

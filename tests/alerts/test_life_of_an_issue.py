@@ -192,6 +192,16 @@ def test_a_boundary_that_is_no_longer_found_is_withdrawn_on_the_second_day(night
     assert nights.issue().open and nights.state() is State.RETURNED
 
 
+def test_a_boundary_of_two_builders_is_not_said_to_be_gone(nights: Nights) -> None:
+    found = finding(changes=CHANGES)
+    nights.night(found)
+    for _ in range(2):
+        nights.night(found.model_copy(update={"cause": "toolchain"}))
+    assert not nights.issue().open and nights.state() is State.WITHDRAWN
+    (comment,) = nights.comments()
+    assert "two builders made its two sides" in comment and "no longer finds" not in comment
+
+
 def test_a_boundary_that_is_not_measured_by_the_new_method_is_not_withdrawn(
     place: Place, settings: AlertSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def test_releases_in_between_are_suspects() -> None:
         for one in suite(drop=0.08)
     ]
     known = [Release(dbms="postgres", version=f"17.{r}", line="17") for r in range(RELEASES)]
+    known.append(Release(dbms="postgres", version="17.4+debian", line="17"))
     (finding,) = detect(made, releases=known)
     assert finding.previous == "17.3"
     assert finding.unmeasured == ("17.4", "17.5")

@@ -70,6 +70,13 @@ def test_majors_hold_the_newest_measured_release_of_each_line_as_of_a_release(st
     assert [point.version for point in then.points] == ["16.3", "17.1"]
 
 
+def test_another_builder_s_release_stands_for_a_line_that_has_no_other(store: Store) -> None:
+    fill(store, {"15.2+debian": 1.0, "15.3+debian": 2.0}, "15")
+    fill(store, {"17.1": 3.0, "17.2+debian": 4.0})
+    (majors,) = store.series(line="majors")
+    assert [point.version for point in majors.points] == ["15.3+debian", "17.1"]
+
+
 def test_only_blocks_that_are_ok_and_not_superseded_count(store: Store) -> None:
     fill(store, {"17.1": 1.0})
     store.append_block(block(run("17.1"), 9.0, 2, status="noisy", reason="steal"))

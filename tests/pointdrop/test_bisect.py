@@ -72,6 +72,9 @@ def test_releases_of_a_line_and_over_lines() -> None:
     known[0] = known[0].model_copy(update={"line": "9.6"})
     assert release_candidates(known, "9.6.24", "12.1") == ["9.6.24", "10.4", "11.1", "12.0", "12.1"]
     assert release_candidates(known, "12.0", "12.2") == ["12.0", "12.1", "12.2"]
+    known += [Release(dbms="postgres", version=f"12.{minor}+debian", line="12") for minor in (0, 1)]
+    assert release_candidates(known, "12.0", "12.2") == ["12.0", "12.1", "12.2"], "of one builder"
+    assert "12.1+debian" in release_candidates(known, "12.0+debian", "12.2")
     with pytest.raises(BadSettings, match=r"12\.9 is not a known"):
         release_candidates(known, "12.0", "12.9")
     for wrong in ("11.1", "12.0"):

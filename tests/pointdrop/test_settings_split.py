@@ -155,6 +155,13 @@ def test_what_is_laid_over_an_option_file() -> None:
     }  # fmt: skip
 
 
+def test_an_empty_value_is_no_flag() -> None:
+    options = RenderedOptions(dbms="mysql", config="vendor-defaults", version="5.6.24", options={})
+    laid = laid_over(options, {"sql_mode": EffectiveSetting(value="NO_ENGINE_SUBSTITUTION")}, {"sql_mode": ""})
+    text = options.holding("held", laid).text
+    assert 'loose_sql_mode = ""' in text.splitlines()
+
+
 @pytest.fixture(scope="module")
 def state() -> Iterator[Path]:
     """A state directory that others may enter, and no session of anybody else's uses."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from history.model import HELD_MARK, EffectiveSetting, Finding, Measurement, Run, SettingChange
+from history.model import HELD_MARK, EffectiveSetting, Finding, Measurement, Run, SettingChange, ToolchainChange
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.release_selection import Work
@@ -89,6 +89,28 @@ def test_a_third_arm_tells_settings_from_code(
     assert "; settings make " in summary(found, lead), "issue and page say it in their first sentence"
     assert summary(found, lead).count(". ") == 0
     assert splits_to_measure([found], store, metrics) == [], "it is measured once"
+
+
+def test_a_compiler_that_changed_too_stays_with_the_code(store: Store, configs: Path) -> None:
+    metrics = load_detector_settings(configs).metrics
+    _third_arm(store, 1500.0)
+    compiler = ToolchainChange(part="compiler", before="GCC 7.3.1", after="GCC 8.3.1")
+    found = _finding(store, configs).model_copy(update={"toolchain": (compiler,)})
+    lead = headline(found, metrics)
+    assert lead is not None
+    assert "part of the step may be the compiler's; settings make " in summary(found, lead)
+    assert summary(found, lead).endswith(": the code with its compiler did it.")
+
+
+def test_parts_of_another_metric_are_told_as_such(store: Store, configs: Path) -> None:
+    metrics = load_detector_settings(configs).metrics
+    _third_arm(store, 1200.0)
+    found = _finding(store, configs)
+    lead = headline(found, metrics)
+    assert lead is not None and found.split is not None
+    assert found.split.metric == "insn/o" and " of it (dives)" in summary(found, lead)
+    other = found.model_copy(update={"split": found.split.model_copy(update={"metric": "qps"})})
+    assert " of the step in qps (dives)" in summary(other, lead)
 
 
 def test_the_arm_of_another_boundary_says_nothing(store: Store, configs: Path) -> None:

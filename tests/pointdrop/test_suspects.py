@@ -88,6 +88,9 @@ def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> No
     (suspect,) = suspects([settled], METRICS)
     (work,) = confirmation_work([suspect], PLAN, KNOWN)
     assert [r.version for r in work.candidates] == ["17.1", "17.2", "17.3", "17.4", "17.5"]
+    debian = Release(dbms="postgres", version="17.3+debian", line="17")
+    (same,) = confirmation_work([suspect], PLAN, {"postgres": [*KNOWN["postgres"], debian]})
+    assert same.candidates == work.candidates, "another builder's are measured by name alone"
     narrowed = settled.model_copy(update={"unmeasured": ()})
     assert suspects([narrowed], METRICS) == []
     assert suspects([narrowed], METRICS, {"postgres/17/17.5/regression"}) == [suspect], "somebody asked for it"
