@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from history.function_costs import function_changes
 from history.model import (
+    Cause,
     Finding,
     FunctionChange,
     FunctionCost,
@@ -25,6 +26,8 @@ from history.toolchains import other_builder, toolchain_sentences
 MOST_FUNCTIONS = 10
 #: So many settings that differ are named in a sentence, with so many characters of a value.
 MOST_SETTINGS, LONGEST_VALUE = 12, 60
+#: Causes that a third arm may overrule; it cannot tell another compiler or machine from code.
+SPLIT_CAUSES: tuple[Cause, ...] = ("product", "config", "plan")
 CHANGED_BY = {"default": "new default", "config": "set to both", "one side": "set on one side only"}
 #: A function's change below this many percent of the test's instructions is left out.
 LEAST_FUNCTION_PCT = 0.1
@@ -67,7 +70,7 @@ def attach(
             cause = "config"
         elif tests and len(changed) > len(tests) / 2:
             cause = "plan"
-    if split and split.cause and cause in ("product", "config", "plan"):
+    if split and split.cause and cause in SPLIT_CAUSES:
         cause = split.cause
     if split:  # told in its order, which has first what is likeliest to matter
         held = [change.name for change in split.held]

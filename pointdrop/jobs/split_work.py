@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from detector.attachments import SPLIT_CAUSES
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
 from history.model import Finding, Release
@@ -28,6 +29,7 @@ def splits_to_measure(findings: Iterable[Finding], store: Store, metrics: Metric
         for finding in findings
         if finding.kind == "regression"
         and finding.tier == "confirmed"
+        and finding.cause in SPLIT_CAUSES
         and any(change.cause == "default" for change in finding.settings)
         and not any(third_arms(finding, place, store) for place in by_place(finding, metrics))
     }

@@ -132,7 +132,9 @@ def test_only_a_changed_default_asks_for_an_arm(store: Store, configs: Path) -> 
     metrics = load_detector_settings(configs).metrics
     finding = _finding(store, configs)
     by_hand = DIVES.model_copy(update={"cause": "config"})
-    for update in ({"settings": ()}, {"settings": (by_hand,)}, {"tier": "provisional"}, {"kind": "improvement"}):
+    others: list[dict[str, object]] = [{"settings": ()}, {"settings": (by_hand,)}]
+    others += [{"tier": "provisional"}, {"kind": "improvement"}, {"cause": "toolchain"}]
+    for update in others:
         assert splits_to_measure([finding.model_copy(update=update)], store, metrics) == [], update
 
 
