@@ -6,12 +6,12 @@ of the third arm says in its bundle whose settings it had. Its config is no line
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 from detector.compare import compare
+from detector.releases.metric_kinds import noise_prior
 from detector.settings_split import Steps, split_of
 from history.metrics import MetricRegistry
 from history.model import HELD_MARK, Finding, Lane, LeftSetting, Move, Run, SettingChange, SettingsSplit
@@ -66,7 +66,9 @@ def _steps(
     for move in moves:
         key = (move.key.test, move.key.metric)
         if key in base.keys() & middle.keys() & candidate.keys():
-            floor, noise = metrics[move.key.metric].smallest_change_pct, math.log1p(move.noise_pct / 100.0)
+            metric = metrics[move.key.metric]
+            # Of one block: what a move calls noise is how far releases lie apart.
+            floor, noise = metric.smallest_change_pct, noise_prior(metric, move.key.test)
             sides = ((base, candidate), (middle, candidate), (base, middle))
             whole, settings, code = (compare(a[key], b[key], floor_pct=floor, noise=noise) for a, b in sides)
             yield move, (whole, settings, code)

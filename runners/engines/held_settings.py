@@ -81,7 +81,7 @@ def hold(
 
     EngineError when it does not start with them and does not say which of them is why.
     """
-    refused = {name: reason for name in wanted if (reason := _reason(name, now))}
+    refused = {name: reason for name, value in wanted.items() if (reason := _reason(name, value, now))}
     left = {name: value for name, value in wanted.items() if name not in refused}
     for _ in range(MOST_STARTS):
         if not left:
@@ -110,14 +110,20 @@ def hold(
     raise EngineError(f"{installed.release.name} refuses one after the other of another release's settings: {refused}")
 
 
-def _reason(name: str, now: Mapping[str, EffectiveSetting]) -> str:
-    """Why a setting cannot be held at all; empty when it may be."""
+def _reason(name: str, value: str, now: Mapping[str, EffectiveSetting]) -> str:
+    """Why a setting cannot be held at all; empty when it may be.
+
+    >>> _reason("jit", "on\\nshared_preload_libraries = x", {"jit": EffectiveSetting(value="off")})
+    'its value is no line of an option file'
+    """
     if name not in now:
         return "the release does not have it"
     if now[name].source == "built in":
         return "it is built in"
     if now[name].source == "command line" or _LEFT_ALONE.fullmatch(name.lower()):
         return "it is left as it is"
+    if not value.isprintable():  # a stranger's server may say anything
+        return "its value is no line of an option file"
     return ""
 
 

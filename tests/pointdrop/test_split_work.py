@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from history.model import HELD_MARK, EffectiveSetting, Finding, Measurement, Run, SettingChange, ToolchainChange
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings, run_detection
+from pointdrop.jobs.measured_splits import measured_split
 from pointdrop.jobs.release_selection import Work
 from pointdrop.jobs.split_work import splits_to_measure
 from presentation.headline import headline
@@ -89,6 +90,15 @@ def test_a_third_arm_tells_settings_from_code(
     assert "; settings make " in summary(found, lead), "issue and page say it in their first sentence"
     assert summary(found, lead).count(". ") == 0
     assert splits_to_measure([found], store, metrics) == [], "it is measured once"
+
+
+def test_how_far_releases_lie_apart_is_no_noise_of_a_session(store: Store, configs: Path) -> None:
+    metrics = load_detector_settings(configs).metrics
+    _third_arm(store, 1200.0)
+    finding = _finding(store, configs)
+    apart = tuple(move.model_copy(update={"noise_pct": 40.0}) for move in finding.moves)
+    split = measured_split(finding.model_copy(update={"moves": apart}), store, metrics)
+    assert split is not None and split.cause == "both"
 
 
 def test_a_compiler_that_changed_too_stays_with_the_code(store: Store, configs: Path) -> None:
