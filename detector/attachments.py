@@ -98,8 +98,8 @@ def attach(
 
 
 def _listed(settings: Sequence[SettingChange]) -> str:
-    """`dives 10 -> 200 (new default); ... and 3 more`."""
-    words = [f"{s.name} {_short(s.before)} -> {_short(s.after)} ({CHANGED_BY[s.cause]})" for s in settings]
+    """`dives 10 → 200 (new default); ... and 3 more`."""
+    words = [f"{s.name} {_short(s.before)} → {_short(s.after)} ({CHANGED_BY[s.cause]})" for s in settings]
     more = f"; and {len(words) - MOST_SETTINGS} more" if len(words) > MOST_SETTINGS else ""
     return "; ".join(words[:MOST_SETTINGS]) + more
 

@@ -16,8 +16,10 @@ from history.toolchains import BUILD, COMPILER, HERE, other_builder, sides_in_wo
 from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
 from presentation.number_format import count, interval, listing, percent, signed
 
-#: So many versions between two releases are named; with more they are another counting, not a gap.
+#: So many versions between two releases are named one by one.
 MOST_NAMED = 6
+#: With more of them they are another counting, not a gap.
+MOST_ABSENT = 60
 #: So many settings are named in a sentence.
 MOST_SETTINGS = 6
 #: Causes that are not the product's code.
@@ -201,9 +203,8 @@ def _gap(finding: Finding) -> str:
         return f"; not measured in between, and just as suspect: {listing(finding.unmeasured)}."
     if absent := absent_versions(finding.previous, finding.release):
         are = "is" if len(absent) == 1 else "are"
-        return (
-            f"; {listing(absent)} between them {are} not in the history, and what changed there is in this range too."
-        )
+        named = listing(absent) if len(absent) <= MOST_NAMED else f"{absent[0]} to {absent[-1]}"
+        return f"; {named} between them {are} not in the history, and what changed there is in this range too."
     return ", and no known release lies between them."
 
 
@@ -220,4 +221,4 @@ def absent_versions(previous: str, release: str) -> Sequence[str]:
         return []
     low, high = int(first[2]) + 1, int(last[2])
     # Compared before anything is made: a version comes from a file that nobody has checked.
-    return [f"{first[1]}{number}" for number in range(low, high)] if high - low <= MOST_NAMED else []
+    return [f"{first[1]}{number}" for number in range(low, high)] if high - low <= MOST_ABSENT else []

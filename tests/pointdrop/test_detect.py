@@ -192,8 +192,8 @@ def test_an_option_that_was_changed_is_the_cause(
 @pytest.mark.parametrize(
     ("late", "cause", "sentence"),
     [
-        (EffectiveSetting(value="200", default="200"), "product", "dives 10 -> 200 (new default)"),
-        (EffectiveSetting(value="200", source="file"), "product", "dives 10 -> 200 (set on one side only)"),
+        (EffectiveSetting(value="200", default="200"), "product", "dives 10 → 200 (new default)"),
+        (EffectiveSetting(value="200", source="file"), "product", "dives 10 → 200 (set on one side only)"),
         (EffectiveSetting(value="10.0", default="10.0"), "product", ""),
     ],
 )

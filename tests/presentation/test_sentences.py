@@ -10,7 +10,7 @@ from history.metrics import shipped_metrics
 from history.model import Cause, Finding
 from presentation import sentences
 from presentation.headline import headline
-from presentation.sentences import MOST_NAMED, absent_versions
+from presentation.sentences import MOST_ABSENT, absent_versions
 from tests.builders import finding, move, series_key
 
 METRICS = shipped_metrics()
@@ -102,6 +102,10 @@ def test_a_warning_of_some_moves_says_of_how_many() -> None:
             "; 8.0.29 between them is not in the history, and what changed there is in this range too.",
         ),
         (
+            finding("8.0.31", "8.0.15", dbms="mysql", line="8.0"),
+            "; 8.0.16 to 8.0.30 between them are not in the history, and what changed there is in this range too.",
+        ),
+        (
             finding("8.0.30", "8.0.28", dbms="mysql", line="8.0", unmeasured=("8.0.29",)),
             "; not measured in between, and just as suspect: 8.0.29.",
         ),
@@ -128,5 +132,5 @@ def test_another_cause_than_the_product_is_said(cause: Cause) -> None:
 def test_versions_between_two_point_releases(first: int, last: int) -> None:
     between = absent_versions(f"8.0.{first}", f"8.0.{last}")
     expected = [f"8.0.{point}" for point in range(first + 1, last)]
-    assert between == (expected if len(expected) <= MOST_NAMED else [])
+    assert between == (expected if len(expected) <= MOST_ABSENT else [])
     assert absent_versions(f"8.0.{first}", f"8.1.{last}") == []
