@@ -1,8 +1,10 @@
 """Writes the example issues of docs/alerts.md from real data.
 
-python -m tests.alerts.document mysql                            the published MySQL 8.0 figures that ship
+python -m tests.alerts.document mysql                     the published MySQL 8.0 figures that ship
 python -m tests.alerts.document postgres sqlite:///var/history.db [KEY]
-                                                                 the history of `make nightly`, its worst finding
+                                                          the history of `make nightly`, its worst finding
+python -m tests.alerts.document mysql-night sqlite:///var/history.db mysql/8.0/8.0.31/regression
+                                                          the history of `pointdrop nightly --plan mysql`
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ MYSQL = "mysql/8.0/8.0.30/regression"
 HEADINGS = {
     "postgres": "## From `make nightly`\n\nThe history that `make nightly` makes of real Postgres releases; "
     "`python -m tests.alerts.document postgres\nsqlite:///var/history.db` writes it.",
+    "mysql-night": "## From `pointdrop nightly --plan mysql`\n\nThe releases of MySQL that package registries keep, counted on "
+    "two cores of a virtual machine that was busy with other\nwork; `python -m tests.alerts.document mysql-night "
+    "sqlite:///var/history.db mysql/8.0/8.0.31/regression` writes it.",
 }
 #: Published figures cannot be measured again, so nothing in them is confirmed.
 SETTINGS = AlertSettings(filing=Filing(tiers=("confirmed", "provisional")), measurable=measurable(ROOT / "configs"))
@@ -60,4 +65,4 @@ if __name__ == "__main__":
             insert("mysql", draft(published, MYSQL))
     else:
         with Store.open(sys.argv[2]) as opened:
-            insert("postgres", draft(opened, *sys.argv[3:4]))
+            insert(sys.argv[1], draft(opened, *sys.argv[3:4]))
