@@ -21,6 +21,7 @@ LINES = {
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # with all its downloads
 @pytest.mark.parametrize("dbms", LINES)
 def test_every_release_starts_loads_answers_and_stops(download_state: Path, dbms: str) -> None:
     done = subprocess.run(

@@ -19,7 +19,7 @@ from tests.small_plans import CONFIGS, small_plan
 VERSIONS = ("5.5.9", "5.7.19", "5.7.22", "8.0.12", "8.0.15", "8.0.31")
 TESTS = ("point-query.range100", "update-index.range100")
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -188,6 +188,7 @@ def test_charts_and_tables_mark_the_boundary(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_builders_of_real_postgres_are_told_and_not_filed(
     catalogue: Catalogue, tmp_path: Path, place: Path
 ) -> None:
