@@ -88,9 +88,9 @@ def list_releases(
     `withdrawn` and `not_runnable` are refused, with the reason; `gone` was pinned here, but its source lost it since;
     `cached` is unpacked on this machine.
 
-    JSON keys: dbms, version, line, released, state, cached, source, locator, digest, reason, toolchain. The last is what
-    is known here of how a cached release was built. CSV columns: dbms, version, line, released, state, cached, source,
-    locator, digest, reason.
+    JSON keys: dbms, version, line, released, state, cached, source, locator, digest, reason, toolchain. The last
+    is what is known here of how a cached release was built. CSV columns: dbms, version, line, released, state,
+    cached, source, locator, digest, reason.
     """
     catalogue = _catalogue(offline=True)
     states = [
