@@ -49,7 +49,7 @@ def attach(
 ) -> Finding:
     """`finding` with what the caller looked up about its two sides, all mappings by test.
 
-    Two builders make the cause `toolchain`, whatever else differs: what the step is of the code cannot be told then.
+    Two builders make the cause `toolchain`, whatever else differs: the compiler's part of the step is not known then.
     Plans that differ on most of the tests that moved make the cause `plan`, options that somebody changed make it
     `config`, service levels missed by most of the tests that moved make it `sla`; a cause that is already not `product`
     stays. A step that was split into settings and code has the cause that the split found. Options that only one of the
@@ -72,7 +72,7 @@ def attach(
             cause = "plan"
     if split and split.cause and cause in SPLIT_CAUSES:
         cause = split.cause
-    if split:  # told in its order, which has first what is likeliest to matter
+    if split:  # listed in its order, likeliest cause first
         held = [change.name for change in split.held]
         settings = sorted(settings, key=lambda change: held.index(change.name) if change.name in held else len(held))
     if plans:

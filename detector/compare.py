@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from detector.arrays import MAD, Floats, t_quantile
+from detector.releases.metric_kinds import noise_prior
+from history.metrics import MetricRegistry
 
 Verdict = Literal["SAME", "DIFFERENT", "UNKNOWN"]
 
@@ -34,6 +36,9 @@ NOMINAL = 0.0158
 NOISE_DF = 8.0
 #: Without any known noise, fewer blocks of a side than this decide nothing.
 FEWEST_BLOCKS = 2
+#: A difference between releases is reported only after this many blocks of each: the second is a fresh server on fresh
+#: data.
+REPORTED_BLOCKS = 2
 #: With known noise a side may have a single block; then only a step of so many standard errors decides.
 SINGLE_BLOCK_Z = 4.0
 
@@ -145,3 +150,15 @@ def family_verdict(comparisons: Collection[Comparison]) -> Verdict:
         return "DIFFERENT"
     same = comparisons and all(comparison.verdict == "SAME" for comparison in comparisons)
     return "SAME" if same else "UNKNOWN"
+
+
+def judge(
+    before: Sequence[float], after: Sequence[float], test: str, metric: str, metrics: MetricRegistry
+) -> Comparison:
+    """The verdict on one test and metric, by the metric's known noise of one block and its smallest change; UNKNOWN
+    instead of DIFFERENT on fewer than REPORTED_BLOCKS of a side."""
+    floor_pct, noise = metrics[metric].smallest_change_pct, noise_prior(metrics[metric], test)
+    comparison = compare(before, after, floor_pct=floor_pct, noise=noise)
+    if comparison.verdict == "DIFFERENT" and min(len(before), len(after)) < REPORTED_BLOCKS:
+        return replace(comparison, verdict="UNKNOWN")
+    return comparison

@@ -11,7 +11,7 @@ whole step.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from detector.compare import Comparison
 from history.model import LeftSetting, Part, SettingChange, SettingsSplit, SplitCause, SplitRow
@@ -21,6 +21,16 @@ LEAST_SHARE = 0.1
 
 #: The whole step, what settings make of it, what code does.
 Steps = tuple[Comparison, Comparison, Comparison]
+
+
+def steps_of(
+    base: Sequence[float],
+    middle: Sequence[float],
+    candidate: Sequence[float],
+    verdict: Callable[[Sequence[float], Sequence[float]], Comparison],
+) -> Steps:
+    """The three steps of one test and metric from the block values of its arms."""
+    return verdict(base, candidate), verdict(middle, candidate), verdict(base, middle)
 
 
 def culprit(whole: Comparison, settings: Comparison, code: Comparison) -> SplitCause:

@@ -34,7 +34,7 @@ DID: dict[SplitCause, str] = {
     "config": "the settings did it",
     "product": "the {code} did it",
     "both": "both did",
-    "": "neither is sure",
+    "": "which of them is not clear yet",
 }
 #: What each tier means.
 TIERS: dict[Tier, str] = {
@@ -61,13 +61,15 @@ def split_sentence(
     >>> parts = {"settings": Part(change_pct=58.5, low_pct=57.9, high_pct=59.1), "code": Part(change_pct=0.1)}
     >>> change = SettingChange(name="dives", before="10", after="200", cause="default")
     >>> split_sentence(SettingsSplit(cause="config", **parts, held=(change,)))
-    'Settings make +58.5 % (+57.9 to +59.1 %) of it (dives), code +0.10 %: the settings did it.'
+    'Settings account for +58.5 % (+57.9 to +59.1 %) of it (dives), code for +0.10 %: the settings did it.'
     """
     names = [change.name for change in split.held]
     more = f" and {len(names) - MOST_SETTINGS} more" if len(names) > MOST_SETTINGS else ""
     which = f" ({', '.join(map(name, names[:MOST_SETTINGS]))}{more})" if names else ""
     settings, code = shown_part(split.settings), shown_part(split.code)
-    return f"Settings make {settings} of {whole}{which}, {rest} {code}: {DID[split.cause].format(code=rest)}."
+    return (
+        f"Settings account for {settings} of {whole}{which}, {rest} for {code}: {DID[split.cause].format(code=rest)}."
+    )
 
 
 def summary(finding: Finding, lead: Headline) -> str:
@@ -189,8 +191,8 @@ def suspect_range(finding: Finding) -> str:
         )
     if finding.cause == "toolchain" and not one_version(finding):
         text += (
-            " Two builders made the two: whether the product's code has a part in it, only builds of both by one "
-            "compiler can tell."
+            " The two sides come from two builders; only builds of both with one compiler can show whether the code "
+            "has a part in it."
         )
     elif finding.cause in OTHER_CAUSES:
         text += f" The likely cause is not the product's code but {OTHER_CAUSES[finding.cause]}."

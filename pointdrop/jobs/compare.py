@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, geometric_mean
@@ -18,29 +17,25 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from detector.compare import Comparison, Verdict, compare, family_verdict
-from detector.releases.metric_kinds import noise_prior
-from detector.settings_split import Steps, split_of
+from detector.compare import REPORTED_BLOCKS, Comparison, Verdict, family_verdict
+from detector.settings_split import split_of
 from history.errors import BadSettings
 from history.function_costs import function_changes
 from history.metrics import MetricRegistry
-from history.model import Block, FunctionCost, Lane, Measurement, Release, Run, Session, SettingsSplit, UnknownSide
+from history.model import Block, FunctionCost, Lane, Release, Run, Session, SettingsSplit, UnknownSide
+from pointdrop.jobs.arm_values import ArmValues
 from pointdrop.jobs.comparison_sides import Shelf, Side
 from pointdrop.jobs.settings_split import third_arm
 from runners.releases import Installed
 from runners.sessions import Event, HeldConfig, SessionPlan, plan_session, run_session
 from runners.settings import Benchmark, Profile, Server, Test
 
-#: A difference is told only after this many blocks of each side: the second is a fresh server on fresh data.
-FEWEST_BLOCKS = 2
 #: A machine that is too busy in so many rounds, one after the other, will hardly be quiet in the next.
 MOST_NOISY_ROUNDS = 2
 MOST_FUNCTIONS = 5
 
 Count = Annotated[int, Field(ge=0, le=100_000)]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
-
-
 Held = tuple[Release, HeldConfig]
 
 
@@ -136,69 +131,6 @@ class ComparisonSetup:
     on_event: Callable[[Event], None] = lambda event: None
 
 
-@dataclass
-class _Values:
-    """Block values of both sides, and of the arm between them, by (test, metric)."""
-
-    sides: tuple[dict[tuple[str, str], list[float]], ...] = field(
-        default_factory=lambda: (defaultdict(list), defaultdict(list), defaultdict(list))
-    )
-    newest: dict[tuple[str, str], Measurement] = field(default_factory=dict)
-    functions: tuple[dict[str, tuple[FunctionCost, ...]], ...] = field(default_factory=lambda: ({}, {}, {}))
-    """By test, of the newest block."""
-    blocks: int = 0
-    unusable: str = ""
-    """Why the newest block that does not count does not."""
-
-    def add(self, side: int, block: Block, judged: Set[str]) -> None:
-        if block.status != "ok":
-            self.unusable = block.reason or block.status
-            return
-        self.blocks += 1
-        for measurement in block.measurements:
-            if measurement.metric in judged:
-                key = measurement.test, measurement.metric
-                self.sides[side][key].append(measurement.value)
-                self.newest[key] = measurement
-        self.functions[side].update(block.functions)
-
-    def shared(self) -> dict[tuple[str, str], list[float]]:
-        """Values of the base that have some of the candidate beside them."""
-        return {key: values for key, values in self.sides[0].items() if key in self.sides[1]}
-
-    def nothing(self) -> str:
-        """In words, why there is nothing to judge; empty when there is something."""
-        if self.shared():
-            return ""
-        return f"no block of both sides counts: {self.unusable or 'none has a value to judge by'}"
-
-    def whole_steps(self, metrics: MetricRegistry) -> dict[tuple[str, str], tuple[Comparison, ...]]:
-        return {key: (comparison,) for key, comparison in self.comparisons(metrics).items()}
-
-    def comparisons(self, metrics: MetricRegistry) -> dict[tuple[str, str], Comparison]:
-        """The verdict on each test and metric that both sides have."""
-        return {key: judge(before, self.sides[1][key], *key, metrics) for key, before in self.shared().items()}
-
-    def steps(self, metrics: MetricRegistry) -> dict[tuple[str, str], Steps]:
-        """The whole step, that of the settings and that of the code, where all three arms have values. Without an arm
-        between the sides the candidate itself stands there."""
-        middle = self.sides[2] or self.sides[1]
-        return {
-            key: (
-                judge(before, self.sides[1][key], *key, metrics),
-                judge(middle[key], self.sides[1][key], *key, metrics),
-                judge(before, middle[key], *key, metrics),
-            )
-            for key, before in self.shared().items()
-            if key in middle
-        }
-
-    def alone(self) -> list[str]:
-        """In words, what only one side has: a step of the Insert Benchmark is void where its inserts fell behind."""
-        lost = sorted(self.sides[0].keys() ^ self.sides[1].keys())
-        return [f"{test}: only one side has {metric}, so it is not compared" for test, metric in lost]
-
-
 def compare_sides(setup: ComparisonSetup) -> CompareReport:
     """Rounds of interleaved blocks until nothing is UNKNOWN or the budget is spent.
 
@@ -212,7 +144,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
         raise BadSettings(f"{base} and {candidate} differ in build and in config; change one thing at a time")
     if same_build and base.config == candidate.config:
         raise BadSettings(f"{base} and {candidate} are the same build with the same config")
-    values, began = _Values(), time.monotonic()
+    values, began = ArmValues(), time.monotonic()
     shelf = Shelf({installed.release.version: installed, other.release.version: other})
     # The others are reported by the session and mean nothing on so few blocks.
     judged = {metric.name for metric in setup.metrics if metric.compared and metric.lane == setup.profile.lane}
@@ -250,8 +182,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
                 stopped = nothing
                 break
             continue
-        comparisons = values.steps(setup.metrics) if arm else values.whole_steps(setup.metrics)
-        unclear = {test for (test, _), of in comparisons.items() if any(one.verdict == "UNKNOWN" for one in of)}
+        unclear = values.unclear(setup.metrics, split=arm is not None)
         wanted = tuple(test for test in setup.tests if test.name in unclear)
     minutes = (time.monotonic() - began) / 60
     report = _report(setup, values, rounds, minutes, stopped, warnings)
@@ -273,7 +204,7 @@ def _plan(setup: ComparisonSetup, wanted: Sequence[Test], rounds: int, held: Seq
         releases=(other.release,),
         control=installed.release,
         configs=tuple(dict.fromkeys((base.config, candidate.config))),
-        blocks=1 if setup.profile.lane == "instructions" else FEWEST_BLOCKS,
+        blocks=1 if setup.profile.lane == "instructions" else REPORTED_BLOCKS,
         seed=setup.seed + rounds,
         held=held,
     )
@@ -287,19 +218,8 @@ def _third_arm(setup: ComparisonSetup, shelf: Shelf) -> HeldConfig:
     return third_arm(plan, before, after, shelf, configs=setup.configs, state=setup.state, sandbox=setup.sandbox)
 
 
-def judge(
-    before: Sequence[float], after: Sequence[float], test: str, metric: str, metrics: MetricRegistry
-) -> Comparison:
-    """The verdict on one test and metric, held by the metric's known noise and smallest change."""
-    floor_pct, noise = metrics[metric].smallest_change_pct, noise_prior(metrics[metric], test)
-    comparison = compare(before, after, floor_pct=floor_pct, noise=noise)
-    if comparison.verdict == "DIFFERENT" and min(len(before), len(after)) < FEWEST_BLOCKS:
-        return replace(comparison, verdict="UNKNOWN")
-    return comparison
-
-
 def _report(
-    setup: ComparisonSetup, values: _Values, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
+    setup: ComparisonSetup, values: ArmValues, rounds: int, minutes: float, stopped: str, warnings: Sequence[str]
 ) -> CompareReport:
     comparisons = values.comparisons(setup.metrics)
     order = {test.name: number for number, test in enumerate(setup.tests)}
@@ -321,7 +241,7 @@ def _report(
     )
 
 
-def _row(values: _Values, key: tuple[str, str], comparison: Comparison) -> TestRow:
+def _row(values: ArmValues, key: tuple[str, str], comparison: Comparison) -> TestRow:
     test, metric = key
     before, after = (geometric_mean(side[key]) if min(side[key]) > 0 else fmean(side[key]) for side in values.sides[:2])
     worse = (comparison.change_pct > 0) == (values.newest[key].better == "lower")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-from detector.compare import compare
-from detector.releases.metric_kinds import noise_prior
-from detector.settings_split import Steps, split_of
+from detector.compare import judge
+from detector.settings_split import Steps, split_of, steps_of
 from history.metrics import MetricRegistry
 from history.model import HELD_MARK, Finding, Lane, LeftSetting, Move, Run, SettingChange, SettingsSplit
 from history.store import Store
@@ -66,12 +66,8 @@ def _steps(
     for move in moves:
         key = (move.key.test, move.key.metric)
         if key in base.keys() & middle.keys() & candidate.keys():
-            metric = metrics[move.key.metric]
-            # Of one block: what a move calls noise is how far releases lie apart.
-            floor, noise = metric.smallest_change_pct, noise_prior(metric, move.key.test)
-            sides = ((base, candidate), (middle, candidate), (base, middle))
-            whole, settings, code = (compare(a[key], b[key], floor_pct=floor, noise=noise) for a, b in sides)
-            yield move, (whole, settings, code)
+            verdict = partial(judge, test=key[0], metric=key[1], metrics=metrics)
+            yield move, steps_of(base[key], middle[key], candidate[key], verdict)
 
 
 def _values(run: Run, store: Store) -> Values:

@@ -112,7 +112,7 @@ def _split(
     """Whether steps at which a default changed were measured with the settings of before besides."""
     available, releases = _available(setup, plan, server, suspects, measured)
     if plan.budget_minutes is not None and time.monotonic() - began >= plan.budget_minutes * SECONDS_A_MINUTE:
-        measured.warnings += [f"{suspect}: settings and code are told apart the next night" for suspect in available]
+        measured.warnings += [f"{suspect}: settings and code will be separated the next night" for suspect in available]
         return False
     work, lost = split_work(setup, plan, server, available, releases)
     measured.warnings += lost

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from detector.attachments import SPLIT_CAUSES
+from detector.compare import REPORTED_BLOCKS
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
 from history.model import Finding, Release
@@ -48,6 +49,8 @@ def split_work(
     for suspect in wanted:
         sides = {d: [r for r in of if r.version in (suspect.previous, suspect.release)] for d, of in releases.items()}
         (item,) = confirmation_work([suspect], plan, sides)
+        blocks = max(item.measure.blocks, REPORTED_BLOCKS)  # a part is judged as any other difference is
+        item = replace(item, measure=item.measure.model_copy(update={"blocks": blocks}))
         session = session_of(setup, new_record(plan, server, item, datetime.now(UTC)))
         runs = {run.release.version: run for run in session.runs}
         before, after = runs[suspect.previous], runs[suspect.release]
@@ -55,7 +58,7 @@ def split_work(
         try:
             arm = third_arm(session, before, after, setup.catalogue, configs=setup.configs, state=setup.state)
         except (RunnersError, BadSettings) as error:
-            lost.append(f"{suspect}: settings and code are not told apart: {error}")
+            lost.append(f"{suspect}: settings and code cannot be separated: {error}")
             continue
         if arm.options:
             work.append(replace(item, held=((after.release, arm),)))

@@ -89,18 +89,11 @@ def hold(
         laid = laid_over(options, now, left)
         try:
             told = settings_of(installed, options.holding("held", laid), directory, state=state, sandbox=sandbox)
-        except (UnknownOption, ConfigNotRunnable) as error:
+        except (UnknownOption, ConfigNotRunnable, ServerDied) as error:
             culprit = _culprit(str(error), left)
             if culprit is None:
                 raise
-            refused[culprit] = "the release does not take it"
-            del left[culprit]
-            continue
-        except ServerDied as error:
-            culprit = _culprit(str(error), left)
-            if culprit is None:
-                raise
-            refused[culprit] = "the release does not start with it"
+            refused[culprit] = f"the release does not {'start with' if isinstance(error, ServerDied) else 'take'} it"
             del left[culprit]
             continue
         made = {name: told[name].value if name in told else "nothing" for name in left}
@@ -121,7 +114,7 @@ def _reason(name: str, value: str, now: Mapping[str, EffectiveSetting]) -> str:
     if now[name].source == "built in":
         return "it is built in"
     if now[name].source == "command line" or _LEFT_ALONE.fullmatch(name.lower()):
-        return "it is left as it is"
+        return "Pointdrop does not set it"
     if not value.isprintable():  # a stranger's server may say anything
         return "its value is no line of an option file"
     return ""

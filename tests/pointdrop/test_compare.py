@@ -1,4 +1,4 @@
-"""ComparisonSetup two of anything: the sides, the verdicts, and how they are shown."""
+"""Compare two of anything: the sides, the verdicts, and how they are shown."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detector.compare import judge
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
 from history.model import TOP_FUNCTIONS, Block, FunctionCost, Measurement, Release
-from pointdrop.jobs.compare import CompareReport, Function, TestRow, _Values, judge, moved_functions
+from pointdrop.jobs.arm_values import ArmValues
+from pointdrop.jobs.compare import CompareReport, Function, TestRow, moved_functions
 from pointdrop.jobs.compare_views import function_sides, headline, junit, markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side
 
@@ -135,7 +137,7 @@ def test_no_name_breaks_out_of_the_markdown(name: str) -> None:
 
 
 def test_what_only_one_side_has_is_said_and_not_compared() -> None:
-    values = _Values()
+    values = ArmValues()
     both, void = [
         Block.model_validate(
             {
@@ -219,7 +221,7 @@ def test_a_difference_is_told_only_after_two_blocks_of_each_side(blocks: int, ve
 
     from pointdrop.jobs.compare import _report
 
-    values = _Values()
+    values = ArmValues()
     values.newest["scan", "insn/o"] = Measurement(test="scan", group="g", metric="insn/o", value=1.0, better="lower")
     for side, level in enumerate((100.0, 145.0)):
         values.sides[side]["scan", "insn/o"] = [level] * blocks

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from detector.settings_split import split_of
 from history.metrics import shipped_metrics
 from history.model import HELD_MARK, EffectiveSetting, LeftSetting, Release, SettingChange, SettingsSplit
-from pointdrop.jobs.compare import CompareReport, ComparisonSetup, SplitReport, _Values, compare_sides
+from pointdrop.jobs.arm_values import ArmValues
+from pointdrop.jobs.compare import CompareReport, ComparisonSetup, SplitReport, compare_sides
 from pointdrop.jobs.compare_views import markdown, text_lines
 from pointdrop.jobs.comparison_sides import parse_side, resolve
 from runners.engines.held_settings import laid_over
@@ -36,7 +37,7 @@ LEFT = LeftSetting(change=GONE, reason="it is built in")
 
 
 def split(base: list[float], middle: list[float], candidate: list[float]) -> SettingsSplit:
-    values = _Values()
+    values = ArmValues()
     for side, of_side in zip(values.sides, (base, candidate, middle), strict=True):
         side["random-points", "insn/o"] = of_side
     return split_of(values.steps(METRICS), [DIVES], [LEFT])
@@ -65,7 +66,7 @@ LEVELS = st.lists(st.floats(50.0, 500.0), min_size=2, max_size=6)
 
 @given(LEVELS, LEVELS, LEVELS)
 def test_the_product_of_the_parts_is_the_whole(base: list[float], middle: list[float], candidate: list[float]) -> None:
-    values = _Values()
+    values = ArmValues()
     for side, of_side in zip(values.sides, (base, candidate, middle), strict=True):
         side["t", "insn/o"] = of_side
     ((whole, _, _),) = values.steps(METRICS).values()
@@ -78,7 +79,7 @@ def test_the_product_of_the_parts_is_the_whole(base: list[float], middle: list[f
 
 
 def test_without_a_setting_that_can_be_held_the_code_did_it() -> None:
-    values = _Values()
+    values = ArmValues()
     values.sides[0]["t", "insn/o"], values.sides[1]["t", "insn/o"] = [100.0, 100.1], [150.0, 150.2]
     found = split_of(values.steps(METRICS), [], [LEFT])
     assert (found.cause, found.settings.change_pct) == ("product", 0.0)
@@ -89,8 +90,8 @@ def test_the_first_sentence_says_both_parts() -> None:
     values |= {"profile": "instructions", "verdict": "DIFFERENT", "rounds": 2, "blocks": 6, "minutes": 1.0, "tests": ()}
     report = SplitReport.model_validate(values | {"split": split([100.0, 100.1], [120.1, 120.0], [150.0, 150.2])})
     text = "\n".join(text_lines(report))
-    assert text_lines(report)[1].startswith("Settings make +25.0 % (+")
-    assert "(eq_range_index_dive_limit), code +20.0 % (+" in text and ": both did." in text
+    assert text_lines(report)[1].startswith("Settings account for +25.0 % (+")
+    assert "(eq_range_index_dive_limit), code for +20.0 % (+" in text and ": both did." in text
     assert "block_size  4 -> 8  (in the code's part: it is built in)" in text
     shown = markdown(report)
     assert "| `block_size` | `4` | `8` | `it is built in` |" in shown

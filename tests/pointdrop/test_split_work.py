@@ -87,7 +87,7 @@ def test_a_third_arm_tells_settings_from_code(
     assert (found.cause, found.split.cause) == (cause, cause)
     lead = headline(found, metrics)
     assert lead is not None and sentence in summary(found, lead)
-    assert "; settings make " in summary(found, lead), "issue and page say it in their first sentence"
+    assert "; settings account for " in summary(found, lead), "issue and page say it in their first sentence"
     assert summary(found, lead).count(". ") == 0
     assert splits_to_measure([found], store, metrics) == [], "it is measured once"
 
@@ -108,7 +108,7 @@ def test_a_compiler_that_changed_too_stays_with_the_code(store: Store, configs: 
     found = _finding(store, configs).model_copy(update={"toolchain": (compiler,)})
     lead = headline(found, metrics)
     assert lead is not None
-    assert "part of the step may be the compiler's; settings make " in summary(found, lead)
+    assert "part of the step may be the compiler's; settings account for " in summary(found, lead)
     assert summary(found, lead).endswith(": the code with its compiler did it.")
 
 

@@ -226,7 +226,7 @@ def test_it_tells_its_settings_and_two_alike_tell_the_same(
     units = {n: s.value for n, s in told.items() if sized.fullmatch(s.value) and s.source != "built in"}
     again = started(make(postgres, options.model_copy(update={"options": {**options.options, **units}})))
     assert {name: again.effective_settings()[name].value for name in units} == units, (
-        "an option file takes what is told"
+        "an option file takes the values as the server reports them"
     )
 
 
