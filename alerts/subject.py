@@ -10,12 +10,9 @@ from collections.abc import Iterable
 
 from history.keys import issue_key
 from history.metrics import MetricRegistry
-from history.model import Cause, Finding, Row
+from history.model import NOT_FILED, Finding, Row
 from history.versions import version_key
 from presentation.headline import Headline, finding_order, headline
-
-#: Causes that are shown and not filed: nobody is at fault where two builders used two compilers.
-NOT_FILED: frozenset[Cause] = frozenset({"toolchain"})
 
 
 class Subject(Row):

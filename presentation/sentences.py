@@ -29,12 +29,23 @@ OTHER_CAUSES: dict[Cause, str] = {
     "epoch": "the set-up of the host, which differs",
     "sla": "a step that missed its target rate",
 }
+#: What people read for a cause.
+CAUSES: dict[Cause, str] = {
+    "product": "the code",
+    "config": "the settings",
+    "both": "settings and code",
+    "plan": "the query plan",
+    "toolchain": "the build",
+    "machine": "the machine",
+    "epoch": "the host's set-up",
+    "sla": "a missed target rate",
+}
 #: Who did it, by the cause of a split.
 DID: dict[SplitCause, str] = {
     "config": "the settings did it",
     "product": "the {code} did it",
     "both": "both did",
-    "": "which of them is not clear yet",
+    "": "which of them did it is not clear",
 }
 #: What each tier means.
 TIERS: dict[Tier, str] = {
@@ -126,6 +137,9 @@ def built(finding: Finding) -> str:
     changes = [change for change in finding.toolchain if change.part in BUILD | COMPILER]
     if not changes:
         return ""
+    if {change.part for change in changes} == {"assertions"}:
+        checked = finding.release if changes[0].after == "on" else finding.previous
+        return f"; {checked} was built with assertions and the other was not, so how much of it is theirs is not known"
     before, after = (side or "otherwise" for side in sides_in_words(changes))
     if one_version(finding):
         return f"; the two are builds of one version, by {before} and by {after}, so none of it is the code's"

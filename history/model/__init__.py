@@ -13,6 +13,7 @@ and the arguments of the pure cores are these types and no others.
 from __future__ import annotations
 
 from history.model.findings import (
+    NOT_FILED,
     Cause,
     Direction,
     Finding,

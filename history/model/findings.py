@@ -16,6 +16,8 @@ Direction = Literal["regression", "improvement", "change"]
 UnknownSide = Literal["", "before", "after"]
 #: `both`: the code and the settings, which differ.
 Cause = Literal["product", "machine", "plan", "config", "both", "toolchain", "epoch", "sla"]
+#: Causes that are shown and not filed, and fail no gate: nobody is at fault where two builders used two compilers.
+NOT_FILED: frozenset[Cause] = frozenset({"toolchain"})
 #: Empty while no difference is sure.
 SplitCause = Literal["", "config", "product", "both"]
 

@@ -61,7 +61,10 @@ def detect(
     github_output: options.GithubOutput = None,
     fail_on: Annotated[
         Literal["regression"] | None,
-        typer.Option("--fail-on", help="Exit with 3 when there is a finding of this kind that is not refuted."),
+        typer.Option(
+            "--fail-on",
+            help="Exit with 3 when a finding of this kind is not refuted, unless two builders are its cause.",
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -75,6 +78,7 @@ def detect(
     previous, release, title, tests, metric, median_pct, worst_pct, worst_test, probability. Outputs with --suspects:
     work, some.
     """
+    from history.model import NOT_FILED
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
     from presentation.findings import FINDING_COLUMNS, finding_record, findings_frame, records
@@ -105,7 +109,8 @@ def detect(
         print_rows(rows, _row_format(format), tuple(FINDING_COLUMNS) if format == "csv" else SHOWN_FINDING, out=out)
     if not findings:
         remark("No changes.", quiet)
-    if fail_on and any(finding.kind == fail_on and finding.tier != "unconfirmed" for finding in findings):
+    fails = (f for f in findings if f.kind == fail_on and f.tier != "unconfirmed" and f.cause not in NOT_FILED)
+    if fail_on and any(fails):
         raise typer.Exit(3)
 
 

@@ -23,6 +23,7 @@ from history.errors import BadSettings
 from history.function_costs import function_changes
 from history.metrics import MetricRegistry
 from history.model import Block, FunctionCost, Lane, Release, Run, Session, SettingsSplit, UnknownSide
+from history.toolchains import toolchain_changes, toolchain_sentences
 from pointdrop.jobs.arm_values import ArmValues
 from pointdrop.jobs.comparison_sides import Shelf, Side
 from pointdrop.jobs.settings_split import third_arm
@@ -155,6 +156,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
     wanted, rounds, stopped, noisy = setup.tests, 0, "", 0
     warnings: list[str] = []
     known: list[Block] = []
+    toolchains: dict[str, dict[str, str]] = {}
     while wanted and rounds < setup.most_rounds:
         left = setup.budget_minutes * 60 - (time.monotonic() - began)
         if rounds and left <= 0:
@@ -165,6 +167,7 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
 
         def sink(session: Session, run: Run, block: Block) -> None:
             values.add(arms[run.release.version, run.config], block, judged)
+            toolchains[run.release.version] = run.toolchain
             known.append(block)
 
         outcome = run_session(
@@ -184,6 +187,8 @@ def compare_sides(setup: ComparisonSetup) -> CompareReport:
             continue
         unclear = values.unclear(setup.metrics, split=arm is not None)
         wanted = tuple(test for test in setup.tests if test.name in unclear)
+    builds = (toolchains.get(side.release.version, {}) for side in (installed, other))
+    warnings += toolchain_sentences(toolchain_changes(*builds))
     minutes = (time.monotonic() - began) / 60
     report = _report(setup, values, rounds, minutes, stopped, warnings)
     if arm is None or not (steps := values.steps(setup.metrics)):

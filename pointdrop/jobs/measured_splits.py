@@ -22,18 +22,20 @@ Values = dict[tuple[str, str], list[float]]
 
 
 def measured_split(finding: Finding, store: Store, metrics: MetricRegistry) -> SettingsSplit | None:
-    """The split of the moves that a session with a third arm can speak about; None while there is none."""
-    steps: dict[tuple[str, str], Steps] = {}
+    """The split of the place (server, config, benchmark and lane) whose newest session with a third arm can speak about
+    most moves; None while there is none."""
+    best: dict[tuple[str, str], Steps] = {}
     held: dict[str, Any] = {}
     for place, moves in by_place(finding, metrics).items():
-        for run in third_arms(finding, place, store)[-1:]:
-            held = run.bundle["held"]
-            for move, of_move in _steps(run, finding, place[1], moves, store, metrics):
-                steps.setdefault((move.key.test, move.key.metric), of_move)
-    if not steps:
+        for run in reversed(third_arms(finding, place, store)):
+            if steps := dict(_steps(run, finding, place[1], moves, store, metrics)):
+                if len(steps) > len(best):
+                    best, held = steps, run.bundle["held"]
+                break  # an older session says nothing that the newest does not
+    if not best:
         return None
     changes = [SettingChange.model_validate(change) for change in held["held"]]
-    return split_of(steps, changes, [LeftSetting.model_validate(left) for left in held["left"]])
+    return split_of(best, changes, [LeftSetting.model_validate(left) for left in held["left"]])
 
 
 def by_place(finding: Finding, metrics: MetricRegistry) -> dict[Place, list[Move]]:
@@ -55,8 +57,8 @@ def third_arms(finding: Finding, place: Place, store: Store) -> list[Run]:
 
 def _steps(
     arm: Run, finding: Finding, config: str, moves: Iterable[Move], store: Store, metrics: MetricRegistry
-) -> Iterable[tuple[Move, Steps]]:
-    """The three steps of each move that all arms of the session have values of."""
+) -> Iterable[tuple[tuple[str, str], Steps]]:
+    """The three steps of each (test, metric) that moved and that all arms of the session have values of."""
     beside = store.runs(arm.session_id, config=config, benchmark=arm.benchmark, lane=arm.lane)
     by_version = {run.release.version: run for run in beside}
     if not {finding.previous, finding.release} <= by_version.keys():
@@ -67,7 +69,7 @@ def _steps(
         key = (move.key.test, move.key.metric)
         if key in base.keys() & middle.keys() & candidate.keys():
             verdict = partial(judge, test=key[0], metric=key[1], metrics=metrics)
-            yield move, steps_of(base[key], middle[key], candidate[key], verdict)
+            yield key, steps_of(base[key], middle[key], candidate[key], verdict)
 
 
 def _values(run: Run, store: Store) -> Values:

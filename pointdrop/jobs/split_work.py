@@ -22,9 +22,12 @@ from pointdrop.jobs.suspects import Suspect, confirmation_work, suspects
 from runners.errors import RunnersError
 from runners.settings import Plan
 
+#: Sessions that may end without an answer before a boundary is no longer measured for one.
+MOST_SESSIONS = 2
+
 
 def splits_to_measure(findings: Iterable[Finding], store: Store, metrics: MetricRegistry) -> list[Suspect]:
-    """Confirmed regressions at which a default changed and of which no third arm was measured, the largest first."""
+    """Confirmed regressions at which a default changed and that no third arm has divided yet, the largest first."""
     asked = {
         finding.key: finding
         for finding in findings
@@ -32,7 +35,8 @@ def splits_to_measure(findings: Iterable[Finding], store: Store, metrics: Metric
         and finding.tier == "confirmed"
         and finding.cause in SPLIT_CAUSES
         and any(change.cause == "default" for change in finding.settings)
-        and not any(third_arms(finding, place, store) for place in by_place(finding, metrics))
+        and not (finding.split and finding.split.cause)
+        and all(len(third_arms(finding, place, store)) < MOST_SESSIONS for place in by_place(finding, metrics))
     }
     return suspects([f.model_copy(update={"tier": "provisional"}) for f in asked.values()], metrics)
 

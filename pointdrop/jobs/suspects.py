@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass
 from history.errors import BadSettings
 from history.keys import issue_key
 from history.metrics import MetricRegistry
-from history.model import Finding, Move, Release
+from history.model import NOT_FILED, Finding, Move, Release
 from history.versions import build_mark, version_key
 from pointdrop.jobs.release_selection import Work, by_version, in_version_order, spread
 from runners.settings.plans import Measure, Plan
@@ -73,14 +73,15 @@ def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[st
     """What to measure again, the largest changes first, each once; findings that are settled are left out, unless
     somebody asked for their key, that of the issue or that of the finding.
 
+    Steps between two builders are left out: no measurement separates the compiler from the code.
     Where instructions moved they are counted again, which takes a tenth of the time and settles it; and machine time is
     not spent on improvements, which have no issue of their own.
     """
     size: dict[Suspect, float] = {}
     for finding in findings:
-        if finding.kind == "environment":
-            continue
         wanted = not asked.isdisjoint(finding_keys(finding))
+        if finding.kind == "environment" or (finding.cause in NOT_FILED and not wanted):
+            continue
         counted = {_place(move) for move in finding.moves if metrics[move.key.metric].lane == "instructions"}
         for move in finding.moves:
             lane = metrics[move.key.metric].lane

@@ -41,6 +41,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from history.errors import BadSettings
+from history.model import HELD_MARK
 from history.settings import Setting, read_model
 from history.versions import version_key
 
@@ -115,6 +116,8 @@ class DbmsSettings(Setting):
         for table in (self.configs, self.overlays):
             for name in table:
                 list(_chain(table, name))
+                if HELD_MARK in name:
+                    raise ValueError(f"{name}: {HELD_MARK!r} marks third arms of comparisons; choose another name")
         return self
 
 

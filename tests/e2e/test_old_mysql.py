@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +12,7 @@ from history.model import Block, Run, Session
 from runners.cores import Cores
 from runners.releases import Catalogue
 from runners.sessions import run_session
+from tests.folders import open_folder
 from tests.small_plans import CONFIGS, small_plan
 
 VERSIONS = ("5.5.9", "5.7.19", "5.7.22", "8.0.12", "8.0.15", "8.0.31")
@@ -25,10 +24,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture
 def state() -> Iterator[Path]:
     """A place that the servers' account may enter, unlike pytest's own."""
-    folder = Path(tempfile.mkdtemp(prefix="pointdrop-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.mark.parametrize(("lane", "metric"), [("instructions", "insn/o"), ("time", "qps")])

@@ -190,7 +190,8 @@ def test_a_machine_too_busy_to_measure_gets_another_round_and_no_more(
                     **(noisy if side is sides[0] else {}),
                 }
             )  # fmt: skip
-            sink(None, SimpleNamespace(release=side.release, config="default"), block)
+            built = {"compiler": "GCC", "compiler_version": "7.5.0" if side is sides[0] else "8.3.1"}
+            sink(None, SimpleNamespace(release=side.release, config="default", toolchain=built), block)
         return SimpleNamespace(warnings=[], skipped={}, stopped="")
 
     monkeypatch.setattr(job, "run_session", session)
@@ -212,6 +213,7 @@ def test_a_machine_too_busy_to_measure_gets_another_round_and_no_more(
         )
     )
     assert (told.verdict, told.rounds, told.stopped) == (verdict, rounds, stopped) and asked == rounds
+    assert "Its builder changed the compiler: GCC 7.5.0 before, GCC 8.3.1 after." in told.warnings
 
 
 @pytest.mark.parametrize(("blocks", "verdict"), [(1, "UNKNOWN"), (2, "DIFFERENT")])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +27,7 @@ from runners.settings import load_benchmark, load_profile, load_server
 from runners.settings.dbms import RenderedOptions, load_dbms
 from tests.builders import SESSION
 from tests.builders import run as run_of
+from tests.folders import open_folder
 
 METRICS = shipped_metrics()
 DIVES = SettingChange(name="eq_range_index_dive_limit", before="10", after="200", cause="default")
@@ -166,10 +165,8 @@ def test_an_empty_value_is_no_flag() -> None:
 @pytest.fixture(scope="module")
 def state() -> Iterator[Path]:
     """A state directory that others may enter, and no session of anybody else's uses."""
-    folder = Path(tempfile.mkdtemp(prefix="pointdrop-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")

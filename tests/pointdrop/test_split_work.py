@@ -92,6 +92,19 @@ def test_a_third_arm_tells_settings_from_code(
     assert splits_to_measure([found], store, metrics) == [], "it is measured once"
 
 
+def test_a_session_without_its_other_sides_is_tried_once_more(store: Store, configs: Path) -> None:
+    metrics = load_detector_settings(configs).metrics
+    for number in (1, 2):
+        store.append_session(SESSION.model_copy(update={"id": f"lost-{number}"}))
+        arm = {"id": f"lost-{number}/arm", "session_id": f"lost-{number}", "config": HELD.name, "bundle": BUNDLE}
+        _measure(store, run_of("17.6").model_copy(update=arm | {"lane": "instructions"}), 1500.0, {})
+        finding = _finding(store, configs)
+        assert finding.split is None
+        assert len(splits_to_measure([finding], store, metrics)) == (1 if number == 1 else 0)
+    _third_arm(store, 1500.0)  # in a session that has them, whichever is the newest
+    assert _finding(store, configs).cause == "product"
+
+
 def test_how_far_releases_lie_apart_is_no_noise_of_a_session(store: Store, configs: Path) -> None:
     metrics = load_detector_settings(configs).metrics
     _third_arm(store, 1200.0)

@@ -81,6 +81,12 @@ def test_who_asks_gets_both_lanes() -> None:
     assert [s.lane for s in suspects([both], METRICS, {"postgres/17/17.2/regression"})] == ["time", "instructions"]
 
 
+def test_a_step_between_two_builders_is_measured_again_only_when_somebody_asks() -> None:
+    built = finding("provisional", 2, move("insn/o", 9)).model_copy(update={"cause": "toolchain"})
+    assert suspects([built], METRICS) == []
+    assert len(suspects([built], METRICS, {built.key})) == 1
+
+
 def test_releases_that_nobody_measured_between_two_sides_are_counted_too() -> None:
     settled = finding("confirmed", 5, move("insn/o", 44)).model_copy(
         update={"previous": "17.1", "unmeasured": ("17.2",)}

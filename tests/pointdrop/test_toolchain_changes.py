@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -28,6 +27,7 @@ from runners.releases import Catalogue
 from runners.sessions import run_session
 from tests.builders import NOW, SESSION, block
 from tests.builders import run as run_of
+from tests.folders import open_folder
 from tests.small_plans import CONFIGS, release, small_plan
 
 METRICS = shipped_metrics()
@@ -79,9 +79,8 @@ def found(tmp_path: Path) -> Callable[[Toolchain, Toolchain], Finding]:
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A state directory that the account of the servers can enter."""
-    with TemporaryDirectory(prefix="pointdrop-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from runners.engines import Engine, Installed, engine_for
 from runners.releases import Catalogue
 from runners.settings.dbms import RenderedOptions, Sizing, load_dbms, render
+from tests.folders import open_folder
 
 SIZING = Sizing(pool_mib=64, log_mib=64, cores=2, connections=20)
 
@@ -59,10 +59,8 @@ def rendered(configs: Path) -> Callable[..., RenderedOptions]:
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder that the account of the servers can reach (pytest's own is closed to others)."""
-    with TemporaryDirectory(prefix="pointdrop-test-") as name:
-        path = Path(name)
-        path.chmod(0o755)
-        yield path
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -26,6 +25,7 @@ from runners.releases import Catalogue
 from runners.sessions import plan_session, run_session
 from runners.settings import load_benchmark, load_profile, load_server
 from runners.settings.dbms import Sizing, load_dbms, render
+from tests.folders import open_folder
 from tests.runners.instructions.emulated_cpus import CPUS, valgrind_with
 
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
@@ -50,9 +50,8 @@ def glibc_view(library: Path, variables: Mapping[str, str]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def libraries() -> Iterator[dict[str, Path]]:
     """Valgrind's folder by the CPU that it emulates, where the account of the servers can read it."""
-    with TemporaryDirectory(prefix="pointdrop-test-") as name:
-        Path(name).chmod(0o755)
-        yield {cpu: valgrind_with(cpu, Path(name)) for cpu in CPUS}
+    with open_folder() as folder:
+        yield {cpu: valgrind_with(cpu, folder) for cpu in CPUS}
 
 
 @only_x86
@@ -141,17 +140,17 @@ def test_pins_reach_every_process_of_a_server(sandbox: bool, catalogue: Catalogu
     installed = catalogue.fetch("postgres", "17.5")
     sizing = Sizing(pool_mib=64, log_mib=64, cores=2, connections=20)
     options = render(load_dbms("postgres", configs), "default", "17.5", sizing, ("instructions",))
-    with TemporaryDirectory(prefix="pointdrop-test-") as name:
-        state = Path(name)
-        state.chmod(0o755)
-        with engine_for(installed, options, state / "server", state=state, sandbox=sandbox) as engine:
-            engine.initialise()
-            engine.start(wrapper=Callgrind(engine.directory).wrapper)
-            engine.wait_ready()
-            environments = []
-            for pid in engine.server.pids():
-                with suppress(OSError):  # some children live for a moment
-                    environments.append(Path(f"/proc/{pid}/environ").read_text().split("\0"))
+    with (
+        open_folder() as state,
+        engine_for(installed, options, state / "server", state=state, sandbox=sandbox) as engine,
+    ):
+        engine.initialise()
+        engine.start(wrapper=Callgrind(engine.directory).wrapper)
+        engine.wait_ready()
+        environments = []
+        for pid in engine.server.pids():
+            with suppress(OSError):  # some children live for a moment
+                environments.append(Path(f"/proc/{pid}/environ").read_text().split("\0"))
     assert len(environments) > 3, "a postmaster and its children"
     for environment in environments:
         assert {f"{name}={value}" for name, value in pins().items()} <= set(environment)
@@ -169,9 +168,7 @@ def count(libraries: dict[str, Path], configs: Path, catalogue: Catalogue) -> It
         control=release, configs=("default",), blocks=1, seed=11, noisy_repeats=0,
     )  # fmt: skip
     take, wrapper = Callgrind.take, vars(Callgrind)["wrapper"].fget
-    with TemporaryDirectory(prefix="pointdrop-test-") as name:
-        state = Path(name)
-        state.chmod(0o755)
+    with open_folder() as state:
 
         @cache
         def counted(cpu: str, *, pinned: bool = True) -> dict[str, Costs]:

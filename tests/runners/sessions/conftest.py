@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,16 +9,15 @@ import pytest
 
 from runners.releases import Catalogue
 from runners.sessions import SessionPlan
+from tests.folders import open_folder
 from tests.small_plans import CONFIGS, small_plan
 
 
 @pytest.fixture(scope="session")
 def state() -> Iterator[Path]:
     """A state directory that others may enter, unlike pytest's own."""
-    folder = Path(tempfile.mkdtemp(prefix="pointdrop-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from runners.cores import Cores, usable_cores
 from runners.errors import HostBusy
 from runners.releases import Catalogue
 from runners.sessions import Outcome, SessionPlan, run_session
+from tests.folders import open_folder
 from tests.small_plans import CONFIGS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -59,10 +58,8 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A state directory of its own, empty, that others may enter."""
-    folder = Path(tempfile.mkdtemp(prefix="pointdrop-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

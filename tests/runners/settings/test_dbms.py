@@ -177,6 +177,7 @@ def test_a_config_can_leave_out_an_option_of_its_parent() -> None:
         ('dbms = "mysql"\n[configs.a]\noption = 1\n', r"configs\.a\.option: unknown key"),
         ('dbms = "mysql"\n[configs.a]\noptions = { "in valid" = 1 }\n', "in valid"),
         ('dbms = "oracle"\n[configs.a]\n', "dbms: Input should be 'postgres', 'mysql', 'mariadb' or 'myrocks'"),
+        ('dbms = "mysql"\n[configs."a.held-1"]\n', r"a\.held-1: '\.held-' marks third arms"),
         ('dbms = "mariadb"\n[configs.a]\n', "must be 'mysql', as the folder is called"),
     ],
 )
