@@ -20,7 +20,7 @@ from pointdrop.jobs.comparison_sides import Side
 from pointdrop.paths import configs_dir, state_dir
 from runners.releases import Catalogue
 from runners.settings import load_benchmark, load_profile, load_server
-from tests.runners.releases.postgres_source import git, source_repository
+from tests.runners.releases.debian_source import git, source_repository
 
 FILE = "src/backend/executor/execMain.c"
 PLACE = "\tAssert(queryDesc->estate == NULL);\n"

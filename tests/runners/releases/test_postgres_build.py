@@ -17,7 +17,7 @@ import pytest
 from runners.engines.account import server_account
 from runners.releases import Catalogue, Installed
 from runners.releases.archives import remove_tree
-from tests.runners.releases.postgres_source import source_repository
+from tests.runners.releases.debian_source import source_repository
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
 
