@@ -44,8 +44,8 @@ class GitSource(Source[GitSettings]):
         commit, part = self._archive(self._settings.url, offer.locator, "", into)
         parts = [part]
         for path in self._settings.submodules:
-            url, wanted = self._submodule(commit, path)
-            parts.append(self._archive(url, wanted, path, into)[1])
+            if found := self._submodule(commit, path):
+                parts.append(self._archive(*found, path, into)[1])
         return Download(
             parts=tuple(parts),
             upstream=f"git:{commit}",
@@ -67,9 +67,13 @@ class GitSource(Source[GitSettings]):
             raise Unverifiable(f"asked for commit {ref}, got {commit}")
         return commit, part_of(file)
 
-    def _submodule(self, commit: str, path: str) -> tuple[str, str]:
+    def _submodule(self, commit: str, path: str) -> tuple[str, str] | None:
+        """(address, commit) of the submodule at `path`; None where its files are in the tree itself, as in one that was
+        made of a source package."""
         mirror = self._mirrors / _digest(self._settings.url)
         entry = _git("ls-tree", commit, "--", path, mirror=mirror, what=path).split()
+        if entry[1:2] == ["tree"]:
+            return None
         blob = f"{commit}:.gitmodules"
         listed = _git("config", "--blob", blob, "--get-regexp", r"submodule\..*", mirror=mirror, what=path)
         settings = dict(line.split(" ", 1) for line in listed.splitlines())

@@ -32,7 +32,7 @@ DATE = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-0
 
 def git(tree: Path, *arguments: str) -> str:
     """Run git in `tree`, always as the same author at the same time."""
-    command = ["git", "-c", "user.name=debian", "-c", "user.email=debian@example.org", *arguments]
+    command = ["git", "-c", "gc.auto=0", "-c", "user.name=debian", "-c", "user.email=debian@example.org", *arguments]
     environment = DATE | {"PATH": "/usr/bin:/bin"}
     return subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -188,6 +188,20 @@ def test_submodules_are_put_in_their_places(catalogue: Catalogue, project: Path,
     assert f"deep%part@{commit}.tar" in installed.parts
 
 
+def test_a_submodule_whose_files_are_in_the_tree_is_not_fetched(
+    catalogue: Catalogue, project: Path, tmp_path: Path
+) -> None:
+    """A repository made of a source package has no commits to fetch, and no `.gitmodules` that would name them."""
+    tree = source_tree(tmp_path / "repo", "configure", 'd="$d/deep/part"')
+    (tree / "deep" / "part").mkdir(parents=True)
+    (tree / "server.c").rename(tree / "deep" / "part" / "server.c")
+    subprocess.run(["git", "init", "--quiet", str(tree)], check=True)
+    repository(tree, "REL_17_2")
+    manifest = project / "dbms" / "postgres" / "releases.toml"
+    manifest.write_text(manifest.read_text() + 'submodules = ["deep/part"]\n')
+    assert says(catalogue.fetch("postgres", "17.2")) == "postgres (PostgreSQL) 17.2"
+
+
 def test_what_is_no_program_of_this_machine_is_told(catalogue: Catalogue, tmp_path: Path) -> None:
     prefix = tmp_path / "opt"
     (prefix / "bin").mkdir(parents=True)
