@@ -33,7 +33,7 @@ def issue_facts(subject: Subject, draft: Draft) -> dict[str, Any]:
         "release": finding.release,
         "title": draft.title,
         "metric": lead.metric,
-        "change_pct": round(lead.change.median_pct, 3),
+        "worst_pct": round(lead.change.worst_pct, 3),
         "servers": sorted({move.key.server for move in finding.moves}),
         "moved": len({(m.key.server, m.key.config, m.key.benchmark, m.key.test) for m in finding.moves}),
     }
@@ -46,10 +46,8 @@ def updates(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     sentences = []
     where = ("lines",) if "lines" in new else ("previous", "release")
     if any(old.get(name, new[name]) != new[name] for name in where):
-        sentences.append(
-            f"The boundary is now between {new['previous']} and {new['release']}; "
-            f"it was between {old['previous']} and {old['release']}."
-        )
+        is_now, was = (" and ".join(told.get("lines") or (told["previous"], told["release"])) for told in (new, old))
+        sentences.append(f"The boundary is now between {is_now}; it was between {was}.")
     servers = sorted(set(new["servers"]) - set(old["servers"]))
     if servers:
         sentences.append(f"Also seen on {' and '.join(servers)}.")
@@ -57,8 +55,8 @@ def updates(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     if grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"]:
         each = ", counted on each server" if max(len(new["servers"]), len(old["servers"])) > 1 else ""
         sentences.append(f"{new['moved']} tests move now{each}; there were {old['moved']}.")
-    if old["metric"] == new["metric"] and _clearly(old["change_pct"], new["change_pct"]):
-        sentences.append(f"The median change is now {signed(new['change_pct'])}; it was {signed(old['change_pct'])}.")
+    if _sized_alike(old, new) and _clearly(old["worst_pct"], new["worst_pct"]):
+        sentences.append(f"The largest change is now {signed(new['worst_pct'])}; it was {signed(old['worst_pct'])}.")
     return sentences
 
 
@@ -70,8 +68,13 @@ def worsened(old: dict[str, Any], new: dict[str, Any]) -> bool:
     return (
         bool(set(new["servers"]) - set(old["servers"]))
         or (grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"])
-        or (old["metric"] == new["metric"] and abs(new["change_pct"]) > MORE_CHANGE * abs(old["change_pct"]))
+        or (_sized_alike(old, new) and abs(new["worst_pct"]) > MORE_CHANGE * abs(old["worst_pct"]))
     )
+
+
+def _sized_alike(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether both state the largest change of one metric; an issue of an older version stated a median."""
+    return "worst_pct" in old and old["metric"] == new["metric"]
 
 
 def _clearly(old: float, new: float) -> bool:

@@ -33,6 +33,8 @@ from alerts.marker import ours, with_notes
 from alerts.settings import AlertSettings
 from alerts.subject import Subject
 from alerts.trackers import Draft
+from history.model import Tier
+from presentation.sentences import TIER_WORDS
 
 
 def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
@@ -92,11 +94,16 @@ def _results(world: World) -> list[Change]:
     ]
 
 
+def not_filed_yet(tier: Tier) -> str:
+    """Why a finding of a tier that is not filed has no issue."""
+    return f"the finding is {TIER_WORDS[tier]}"
+
+
 def _not_yet(subject: Subject, issue_state: IssueState, settings: AlertSettings) -> list[Change]:
     """A finding that is not filed: remembered once, and again when its tier changes."""
     sure = subject.finding.tier in settings.filing.tiers
     steps: tuple[NewEvent, ...] = ()
-    why = "a later release has already given it back" if sure else f"the finding is {subject.finding.tier}"
+    why = "a later release has already given it back" if sure else not_filed_yet(subject.finding.tier)
     if sure and issue_state.state is not State.CONFIRMED:
         steps = to_confirmed(issue_state)
     elif not sure and issue_state.state is not State.NEW and subject.finding.tier == "unconfirmed":

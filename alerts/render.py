@@ -72,7 +72,7 @@ def render(
         "noise": sentences.context(finding, lead, metrics),
         "groups": records(groups_frame(finding, metrics))[:GROUP_ROWS],
         "trends": fenced(trend_lines(context.trends, context.releases, finding.release)),
-        "evidence": finding.evidence,
+        "evidence": (sentences.sureness(finding.tier), *finding.evidence),
         "warnings": sentences.warnings(finding),
         "suspects": sentences.suspect_range(finding),
         "source": source_address(settings.links.source.get(finding.dbms, ""), finding),

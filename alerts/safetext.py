@@ -30,14 +30,14 @@ _SPACES = {"Zs", "Zl", "Zp"}
 #: Characters that draw nothing and are none of those categories: fillers, joiners, variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | {chr(c) for c in range(0xFE00, 0xFE10)}
 #: A word that no Markdown dialect gives a meaning: letters, or a number with sign, percent, unit or fraction.
-_WORD = re.compile(r"[A-Za-z]+(?:['’/-][A-Za-z]+)*|[-+−±<>≥≤~]?\d{1,3}(?:,\d{3})*(?:\.\d+)*(?:%|x|ms|us)?|[-–=%±+/&]")
+_WORD = re.compile(r"[A-Za-z]+(?:['’/-][A-Za-z]+)*|[-+−±<>≥≤~]?\d{1,3}(?:,\d{3})*(?:\.\d+)*(?:%|x|ms|us)?|[-–=%±+/&→]")
 #: Characters of such words that could still begin a tag, an entity or a strike-through.
 _ENTITY = re.compile(r"[<>~&]")
 _BLOCK_START = re.compile(r"[-+=]|\d+[.)]$")
 _OPEN, _CLOSE = "(", ".,;:)!?"
 #: `GH-12` is a reference to an issue on GitHub.
 _REFERENCE = re.compile(r"(?i)gh-?\d*$")
-_TITLE_OK = re.compile(r"[A-Za-z0-9 .,:;()%+=/_&'×−–±-]")
+_TITLE_OK = re.compile(r"[A-Za-z0-9 .,:;()%+=/_&'×−–±→-]")
 
 
 class Markdown(str):

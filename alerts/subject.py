@@ -12,7 +12,8 @@ from history.keys import issue_key
 from history.metrics import MetricRegistry
 from history.model import NOT_FILED, Finding, Row
 from history.versions import version_key
-from presentation.headline import Headline, finding_order, headline
+from presentation.headline import Headline, headline
+from presentation.ranking import finding_order
 
 
 class Subject(Row):

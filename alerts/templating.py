@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from alerts.safetext import Markdown, code, fenced, prose
-from presentation.number_format import grouped, sides, signed
+from presentation.number_format import grouped, median_of, sides, signed
 
 
 def _only_safe(value: object) -> str:
@@ -50,6 +50,7 @@ def environment() -> Environment:
         code=code,
         prose=prose,
         signed=markdown_filter(signed),
+        median_of=markdown_filter(median_of),
         grouped=markdown_filter(grouped),
         sides=markdown_filter(lambda before, after, at_most: " | ".join(sides(before, after, at_most))),
         # Addresses are made of escaped names only.

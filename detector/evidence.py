@@ -1,4 +1,4 @@
-"""The sentences of a finding: its evidence, the noise of its series and their smallest detectable change."""
+"""The sentences of a finding: its evidence, the noise of its series, and what one of them would show by itself."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from history.model import Move
 
 #: A common shift smaller than this (log units) is not worth a sentence.
 WORTH_SAYING = 0.003
+#: A median of fewer tests says nothing true, as in `presentation`.
+FEWEST_FOR_MEDIAN = 5
 
 
 def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Sequence[Move]) -> tuple[str, ...]:
@@ -35,8 +37,8 @@ def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Se
         noise = float(np.median([move.noise_pct for move in of_metric]))
         smallest = float(np.median([move.mde_pct for move in of_metric]))
         sentences.append(
-            f"{metric}: {f'{spread} moved, ' if together else ''}noise floor {noise:.2g} % from release to release, "
-            f"smallest detectable change {smallest:.2g} %."
+            f"{metric}: {f'{spread} moved, ' if together else ''}noise floor {noise:.2g} % from release to release; "
+            f"one such test by itself would show {_short(smallest)} %."
         )
     both = [move for move in moves if min(move.blocks_before, move.blocks_after) >= 2]
     if both:
@@ -56,6 +58,11 @@ def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Se
                     f"{panel.releases[release]} was taken away first."
                 )
     return tuple(sentences)
+
+
+def _short(pct: float) -> str:
+    """Two digits, and no exponent from a hundred percent up."""
+    return f"{pct:.2g}" if pct < 99.5 else f"{pct:.0f}"
 
 
 def _counted(family: Family, release: int, moves: Sequence[Move], server: str, metrics: Sequence[str]) -> str:
@@ -99,9 +106,11 @@ def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ..
         of_metric = [move for move in moves if move.key.metric == metric]
         tests = len({move.key.test for move in of_metric})
         worst = max(of_metric, key=lambda move: abs(move.change_pct))
-        middle = float(np.median([move.change_pct for move in of_metric]))
-        sentences.append(
+        text = (
             f"{family.benchmark}, {family.config}: {metric} of {tests} {'test' if tests == 1 else 'tests'} changed "
-            f"slowly since {first}, median {middle:+z.1f} %, worst {worst.change_pct:+z.1f} % ({worst.key.test})."
+            f"slowly since {first}, worst {worst.change_pct:+z.1f} % ({worst.key.test})"
         )
+        if tests >= FEWEST_FOR_MEDIAN:
+            text += f", median {float(np.median([move.change_pct for move in of_metric])):+z.1f} %"
+        sentences.append(f"{text}.".replace(" -", " −"))
     return *sentences, "No single release took most of it; steps that were found are not counted in."

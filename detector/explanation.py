@@ -50,9 +50,9 @@ class Explanation:
     noise_pct: float
     prior_noise_pct: float
     mde_newest_pct: float
-    """Smallest change of the newest release alone that would have been scan."""
+    """Smallest change of the newest release alone that this series would show by itself."""
     mde_middle_pct: float
-    """Smallest change in the middle of the line that would have been scan."""
+    """Smallest change in the middle of the line that this series would show by itself."""
     cases: tuple[BoundaryCase, ...]
     notes: tuple[str, ...]
 

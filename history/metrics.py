@@ -65,8 +65,8 @@ class Metric(Row):
 
     @property
     def verb(self) -> str:
-        """What tests do with it: they `get` throughput and `need` the rest."""
-        return "get" if self.kind == "throughput" else "need"
+        """What a test does with it: it `gets` throughput and `needs` the rest."""
+        return "gets" if self.kind == "throughput" else "needs"
 
     def said(self, change_pct: float) -> str:
         """`more instructions` or `fewer instructions`."""

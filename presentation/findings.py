@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from history.metrics import MetricRegistry
 from history.model import Finding, FunctionChange, Move
-from presentation.headline import finding_order, headline, headline_moves, metric_order, named_moves, title
+from presentation.headline import headline, headline_moves, metric_order, named_moves, title
+from presentation.ranking import finding_order
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,7 +66,7 @@ def records(table: DataFrame) -> list[dict[str, Any]]:
 
 
 def findings_frame(findings: Iterable[Finding], metrics: MetricRegistry) -> DataFrame:
-    """FINDING_COLUMNS, what a reader should see first first; findings without a move are left out."""
+    """FINDING_COLUMNS, in the order of lists; findings without a move are left out."""
     ordered = sorted(findings, key=lambda finding: finding_order(finding, metrics))
     return frame(FINDING_COLUMNS, (finding_row(finding, metrics) for finding in ordered if finding.moves))
 

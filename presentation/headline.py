@@ -1,4 +1,4 @@
-"""What a finding is named for: one metric, how much of it, in how many tests. Pure.
+"""What a finding is named for: the test that lost most, in one metric, and how many tests moved beside it. Pure.
 
 A headline is of the metric that moved in most tests; rates and costs of the processor go before what explains them.
 Issue titles, pages, the terminal and JSON all read it.
@@ -7,18 +7,17 @@ Issue titles, pages, the terminal and JSON all read it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import log
 from statistics import median
 
 from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, Move, Row
-from presentation.number_format import count, interval, listing, percent, signed
+from presentation.number_format import ABSENT, count, interval, listing, median_of, percent, signed
 
 #: A title names at most so many groups of tests.
 GROUPS_IN_TITLE = 3
-#: Up to so many tests whose largest change is more than so many times the smallest get a range and no median.
-FEW_TESTS, RANGE_FACTOR = 4, 10.0
+
+PER_OPERATION = " per operation"
 
 DBMS_NAMES = {"mysql": "MySQL", "postgres": "Postgres", "mariadb": "MariaDB", "myrocks": "MyRocks"}
 BENCHMARK_NAMES = {"insert": "Insert Benchmark", "insert-io": "Insert Benchmark (IO-bound)", "sysbench": "sysbench"}
@@ -33,7 +32,7 @@ class MetricChange(Row):
 
     metric: str
     tests: int
-    """That moved; a test on two servers counts twice."""
+    """That moved, by name: on two servers a test counts once."""
     median_pct: float
     least_pct: float
     worst_pct: float
@@ -48,16 +47,24 @@ class MetricChange(Row):
         return self.low_pct < 0 < self.high_pct
 
     @property
-    def ranged(self) -> bool:
-        """Whether few tests moved by so different amounts that no median describes them."""
-        return 1 < self.tests <= FEW_TESTS and abs(self.worst_pct) > RANGE_FACTOR * abs(self.least_pct)
+    def typical(self) -> str:
+        """`median −5.6 %`; empty for few tests, and for tests that moved both ways: no number stands for those."""
+        middle = median_of(self.median_pct, self.tests)
+        return "" if self.mixed or middle == ABSENT else f"median {middle}"
 
     @property
-    def signed(self) -> str:
-        """`−5.6 %`, or `−1.1 to −45.0 %`."""
+    def size(self) -> str:
+        """`−5.6 %`, `up to −45.0 %`, or `−12.0 to +3.0 %` where tests moved both ways."""
         if self.mixed:
             return interval(self.low_pct, self.high_pct)
-        return interval(self.least_pct, self.worst_pct) if self.ranged else signed(self.median_pct)
+        worst = signed(self.worst_pct)
+        return worst if signed(self.least_pct) == worst else f"up to {worst}"
+
+    @property
+    def ends(self) -> str:
+        """`+1.1 to +45.0 %`, or `+45.0 %` where all tests moved by as much."""
+        low, high = (self.low_pct, self.high_pct) if self.mixed else (self.least_pct, self.worst_pct)
+        return signed(high) if signed(low) == signed(high) else interval(low, high)
 
 
 class Headline(Row):
@@ -66,10 +73,12 @@ class Headline(Row):
     change: MetricChange
     others: tuple[MetricChange, ...]
     """The other metrics that moved, in order."""
-    noun: str
     words: str
     """`more instructions`, `lower QPS`."""
     verb: str
+    """What a test does with it: `needs` or `gets`."""
+    per: str
+    """` per operation` where the metric is."""
     groups: tuple[str, ...]
     """In words, most tests first."""
     moved: int
@@ -87,32 +96,23 @@ class Headline(Row):
         return self.change.metric
 
     @property
-    def size(self) -> str:
-        """The change without its sign: `23 %`, or `1.1 to 45 %`; with signs where there are both, `−12 to +3.0 %`."""
-        change = self.change
-        if change.mixed:
-            return interval(change.low_pct, change.high_pct)
-        if change.ranged:
-            return f"{percent(change.least_pct).removesuffix(' %')} to {percent(change.worst_pct)}"
-        return percent(change.median_pct)
-
-    @property
     def changed(self) -> str:
-        """`3.1 % more instructions`."""
-        return f"{self.noun} {self.size}" if self.change.mixed else f"{self.size} {self.words}"
+        """What the worst test does: `needs 44.9 % more instructions`."""
+        return f"{self.verb} {percent(self.change.worst_pct)} {self.words}"
 
     @property
     def what(self) -> str:
-        """What the tests are: their groups, or the benchmark where there are many."""
+        """What the tests are: their groups, or the benchmark where there are many; empty where they have none."""
         if len(self.groups) <= GROUPS_IN_TITLE:
-            return listing(self.groups)
-        return f"{listing([BENCHMARK_NAMES.get(name, name) for name in self.benchmarks])} tests"
+            return "" if self.groups == (group_noun(""),) else listing(self.groups)
+        return listing([BENCHMARK_NAMES.get(name, name) for name in self.benchmarks])
 
     @property
     def spread(self) -> str:
-        """`8 of 11 tests, small`."""
+        """`8 of 11 tests moved, median +3.1 %`."""
         tests = f"{self.moved} of {count(self.tests, 'test')}" if self.tests else count(self.moved, "test")
-        return f"{tests}, {listing(self.servers)}"
+        typical = "both ways" if self.change.mixed else self.change.typical
+        return ", ".join(filter(None, (f"{tests} moved", typical)))
 
 
 def dbms_name(dbms: str) -> str:
@@ -151,7 +151,7 @@ def metric_change(metric: str, moves: Iterable[Move]) -> MetricChange:
     changes = [move.change_pct for move in of_metric]
     return MetricChange(
         metric=metric,
-        tests=len(of_metric),
+        tests=len({(move.key.benchmark, move.key.test) for move in of_metric}),
         median_pct=median(changes),
         least_pct=by_size[0].change_pct,
         worst_pct=by_size[-1].change_pct,
@@ -189,9 +189,9 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
     return Headline(
         change=change,
         others=tuple(metric_change(name, finding.moves) for name in others),
-        noun=metric.noun,
-        words=metric.said(change.median_pct),
+        words=metric.said(change.worst_pct),
         verb=metric.verb,
+        per=PER_OPERATION if metric.noun.endswith(PER_OPERATION) else "",
         groups=tuple(sorted(set(nouns), key=lambda noun: (-nouns.count(noun), noun))),
         moved=on_server.count(server),
         tests=sum(measured.values()),
@@ -203,38 +203,40 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
 
 
 def title(finding: Finding, lead: Headline) -> str:
-    """`postgres 17.5: point queries 3.1 % more instructions (8 of 11 tests, small)`."""
+    """`postgres 17.5: scan needs 44.9 % more instructions (1 of 8 tests moved; range queries, small)`."""
     if finding.kind == "environment":
-        return f"{listing(lead.servers)}: {lead.changed} at {release_name(finding)}, not the product ({lead.spread})"
+        return f"{listing(lead.servers)}: {verdict(finding, lead)}"
+    name = f"{finding.dbms} {finding.line}" if finding.kind == "drift" else release_name(finding)
+    return f"{name}: {verdict(finding, lead)}"
+
+
+def verdict(finding: Finding, lead: Headline) -> str:
+    """A title without the name of what it is about."""
+    changed = f"{lead.change.worst_test} {lead.changed}"
+    if finding.kind == "environment":
+        groups = f"; {lead.what}" if lead.what else ""
+        return f"{changed} at {release_name(finding)}, not the product ({lead.spread}{groups})"
     if finding.kind == "drift":
         # The change is that of the newest release, not of the one at which it was clear.
-        change = f"{lead.changed} than {finding.previous}, a slow drift"
-        return f"{finding.dbms} {finding.line}: {lead.what} {change} ({lead.spread})"
-    return f"{release_name(finding)}: {lead.what} {lead.changed} ({lead.spread})"
+        changed += f" than {finding.previous}, a slow drift"
+    place = ", ".join(filter(None, (lead.what, listing(lead.servers))))
+    return f"{changed} ({lead.spread}; {place})"
+
+
+def step_name(finding: Finding) -> str:
+    """What changed: the release; between majors the two lines, since no point release did it: `13 → 14`."""
+    if finding.line != MAJORS:
+        return finding.release
+    return " → ".join(boundary(finding.dbms, MAJORS, side) for side in (finding.previous, finding.release))
 
 
 def release_name(finding: Finding) -> str:
-    """`mysql 8.0.30`; on the line of majors the line, and the releases that stand for both: `postgres 18 (18.6 against
-    17.11)`."""
-    if finding.line != MAJORS:
-        return f"{finding.dbms} {finding.release}"
-    line = boundary(finding.dbms, finding.line, finding.release)
-    return f"{finding.dbms} {line} ({finding.release} against {finding.previous})"
+    """`mysql 8.0.30`, or `postgres 13 → 14`."""
+    return f"{finding.dbms} {step_name(finding)}"
 
 
-def loss(finding: Finding, metrics: MetricRegistry) -> float:
-    """What a finding costs its users, or gives them: |log(after / before)| summed over the headline's tests."""
-    moves = headline_moves(finding, metrics)
-    return sum(abs(log(move.after / move.before)) for move in moves if move.before > 0 < move.after)
-
-
-def finding_order(finding: Finding, metrics: MetricRegistry) -> tuple[int, int, bool, float, str]:
-    """Sort key: the surest first, regressions first, those that cost throughput, instructions or CPU, the largest."""
-    moves = headline_moves(finding, metrics)
-    return (
-        ("confirmed", "provisional", "unconfirmed").index(finding.tier),
-        ("regression", "drift", "environment", "improvement").index(finding.kind),
-        not (moves and metrics[moves[0].key.metric].leads),
-        -loss(finding, metrics),
-        finding.key,
-    )
+def step_sides(finding: Finding) -> str:
+    """What was compared: `after 17.4`; between majors the releases that stand for the lines: `14.24 against 13.23`."""
+    if finding.line == MAJORS:
+        return f"{finding.release} against {finding.previous}"
+    return f"after {finding.previous}"

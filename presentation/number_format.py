@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 DIGITS = 4
 #: From here on a percentage has no decimals, below the other it has two.
 WHOLE_PERCENT, SMALL_PERCENT = 99.95, 0.995
+#: A median says something from so many tests up, and never leads.
+FEWEST_FOR_MEDIAN = 5
 #: What was not measured.
 ABSENT = "–"
 
@@ -78,6 +80,15 @@ def signed(value: float) -> str:
     """A change with its sign, a real minus for the negative; a change that rounds to nothing has none."""
     text = percent(value)
     return text if text == "0.00 %" else f"{'−' if value < 0 else '+'}{text}"
+
+
+def median_of(median_pct: float, tests: int) -> str:
+    """The median change of so many tests; of few it says nothing true.
+
+    >>> median_of(23.0, 2), median_of(-5.6, 5)
+    ('–', '−5.6 %')
+    """
+    return signed(median_pct) if tests >= FEWEST_FOR_MEDIAN else ABSENT
 
 
 def interval(low: float, high: float) -> str:

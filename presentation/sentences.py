@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from statistics import median
 
 from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Cause, Finding, Part, SettingsSplit, SplitCause, Tier
 from history.toolchains import BUILD, COMPILER, HERE, other_builder, sides_in_words
-from presentation.headline import Headline, MetricChange, dbms_name, headline_moves
+from presentation.headline import Headline, MetricChange, dbms_name, headline_moves, release_name
 from presentation.number_format import count, interval, listing, percent, signed
 
 #: So many versions between two releases are named one by one.
@@ -47,12 +46,24 @@ DID: dict[SplitCause, str] = {
     "both": "both did",
     "": "which of them did it is not clear",
 }
+#: What people read for a tier: files, options and JSON keep its name.
+TIER_WORDS: dict[Tier, str] = {
+    "provisional": "suspected",
+    "confirmed": "confirmed",
+    "unconfirmed": "not seen again",
+}
 #: What each tier means.
 TIERS: dict[Tier, str] = {
-    "confirmed": "seen again, or by enough blocks of both releases",
-    "provisional": "not yet measured again beside its predecessor",
+    "provisional": "seen once, and not yet clear from measuring again",
+    "confirmed": "measured again, and seen again",
     "unconfirmed": "measured again, and not seen",
 }
+
+
+def sureness(tier: Tier) -> str:
+    """`Suspected: seen once, and not yet clear from measuring again.`"""
+    word = TIER_WORDS[tier]
+    return f"{word[:1].upper()}{word[1:]}: {TIERS[tier]}."
 
 
 def shown_part(part: Part) -> str:
@@ -84,44 +95,45 @@ def split_sentence(
 
 
 def summary(finding: Finding, lead: Headline) -> str:
-    """What changed, by how much, and in how many tests."""
-    change = lead.change
-    where = f"on {listing(lead.servers)}"
-    if change.tests == 1:
-        spread = f"{change.worst_test}, the only one of {count(lead.tests or 1, 'test')} that moved {where}"
-    else:
-        median_of = "" if change.ranged or change.mixed else "median of the tests that moved, "
-        of = f" of {lead.tests}" if lead.tests else ""
-        worst = f"most in {change.worst_test}: {signed(change.worst_pct)}"
-        spread = f"{median_of}{lead.moved}{of} tests {where}; {worst}"
-    release = f"{finding.dbms} {finding.release}"
-    per = " per operation" if lead.noun.endswith("per operation") else ""
+    """What changed in the test that lost most and by how much, and how many tests moved beside it."""
+    test = lead.change.worst_test
+    changed = f"{lead.changed}{lead.per}"
     if finding.kind == "environment":
-        changed = (
-            f"{lead.noun} of the tests changed by {lead.size}"
-            if change.mixed
-            else f"the tests {lead.verb} {lead.changed}{per}"
-        )
         return (
-            f"On{where[2:]} {changed} since {release} was measured, and the evidence points at the machine, "
-            f"not at {dbms_name(finding.dbms)} ({spread})."
+            f"On {listing(lead.servers)} {test} {changed} since {release_name(finding)} was measured, and the evidence "
+            f"points at the machine, not at {dbms_name(finding.dbms)}. {spread(lead)}"
         )
-    than = f"than {'on ' if lead.verb == 'need' else ''}{finding.previous}"
-    slowly = ""
+    than = f"than {'on ' if lead.verb == 'needs' else ''}{finding.previous}"
+    where = f"{finding.dbms} {finding.release}"
+    if finding.line == MAJORS:
+        before, after = (boundary(finding.dbms, MAJORS, side) for side in (finding.previous, finding.release))
+        than += f", the newest measured releases of {after} and {before}"
     if finding.kind == "drift":
         # The change is that of the newest release; the finding's own is the first at which it was clear.
-        release = f"{finding.dbms} {finding.line}"
-        slowly = f" in small steps, none of them large enough alone; it is clear since {finding.release}"
-    what = lead.what[:1].upper() + lead.what[1:]
+        where = f"{finding.dbms} {finding.line}"
+        than += f" in small steps, none of them large enough alone; it is clear since {finding.release}"
     compiler = built(finding)
     # Settings can be told from the rest, the compiler cannot.
     rest = "code with its compiler" if compiler else "code"
     made_of = "."
     if split := finding.split:
-        # A rate and a cost have other signs.
-        whole = "it" if split.metric in ("", change.metric) else f"the step in {split.metric}"
+        # A rate and a cost have other signs, and the split is of all tests, not of the worst.
+        own = "it" if lead.change.tests == 1 else "the step of all tests together"
+        whole = own if split.metric in ("", lead.metric) else f"the step in {split.metric}"
         made_of = f"; {_lower(split_sentence(split, whole=whole, rest=rest))}"
-    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){compiler}{made_of}"
+    return f"{test} on {where} {changed} {than}{compiler}{made_of} {spread(lead)}"
+
+
+def spread(lead: Headline) -> str:
+    """How many tests moved, of how many, from least to most."""
+    change, elsewhere = lead.change, [server for server in lead.servers if server != lead.server]
+    tests = f"{lead.moved} of {count(lead.tests, 'test')}" if lead.tests else count(lead.moved, "test")
+    noise = "its noise" if lead.moved == 1 else "their noise"
+    groups = f" ({lead.what})" if lead.what else ""
+    ends = change.ends if " to " in change.ends else f"each by {change.ends}"
+    several = f": {', '.join(filter(None, (ends, change.typical)))}" if change.tests > 1 else ""
+    seen = f" It is seen on {listing(elsewhere)} as well." if elsewhere else ""
+    return f"{tests} on {lead.server} moved by more than {noise}{groups}{several}.{seen}"
 
 
 def one_version(finding: Finding) -> bool:
@@ -153,10 +165,12 @@ def _lower(sentence: str) -> str:
 
 
 def other_metrics(lead: Headline, metrics: MetricRegistry) -> str:
-    """The other metrics that moved: `QPS −5.6 % in 32 tests and CPU per operation +5.7 % in 30 tests`; may be empty."""
+    """The other metrics that moved: `QPS up to −45.0 % in 32 tests (median −5.6 %)`; may be empty."""
 
     def phrase(change: MetricChange) -> str:
-        return f"{metrics[change.metric].noun} {change.signed} in {count(change.tests, 'test')}"
+        tests = change.worst_test if change.tests == 1 else count(change.tests, "test")
+        typical = f" ({change.typical})" if change.typical else ""
+        return f"{metrics[change.metric].noun} {change.size} in {tests}{typical}"
 
     leading = [change for change in lead.others if metrics[change.metric].leads]
     rest = [change for change in lead.others if not metrics[change.metric].leads]
@@ -169,12 +183,13 @@ def other_metrics(lead: Headline, metrics: MetricRegistry) -> str:
 
 
 def context(finding: Finding, lead: Headline, metrics: MetricRegistry) -> str:
-    """What moved beside it, and against which noise."""
-    moves = headline_moves(finding, metrics)
-    noise, smallest = (median(values) for values in ([m.noise_pct for m in moves], [m.mde_pct for m in moves]))
+    """What moved beside it, and how much of a change the leading test would show by itself."""
+    worst = next(move for move in headline_moves(finding, metrics) if move.key.test == lead.change.worst_test)
+    pooled = len(finding.moves) > 1 and finding.kind != "drift"
+    together = "; the verdict stands on all that moved together, which shows less" if pooled else ""
     floor = (
-        f"From release to release these tests vary by {percent(noise)} (one standard deviation); "
-        f"the smallest detectable change of one of them is {percent(smallest)} (found four times in five)."
+        f"From release to release {worst.key.test} varies by {percent(worst.noise_pct)} (one standard deviation), so "
+        f"by itself it shows a change of {percent(worst.mde_pct)} or more (four times in five){together}."
     )
     beside = other_metrics(lead, metrics)
     return f"Also at this boundary: {beside}. {floor}" if beside else floor

@@ -10,6 +10,7 @@ from history.exporters.junit import clean
 from history.model import Finding
 from presentation import sentences
 from reports.pages.finding_summary import finding_summary
+from reports.render import capitalized_first
 from reports.settings import ReportSettings
 from reports.snapshot import Snapshot
 
@@ -66,6 +67,6 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
         add(entry, "link", href=f"{base}/{row.address}" if base else row.address)
         add(entry, "category", term=finding.kind)
         sentence = sentences.summary(finding, row.lead) if row.lead else row.title
-        add(entry, "summary", f"{sentence} {row.sure}")
+        add(entry, "summary", f"{sentence} {capitalized_first(row.sure)}.")
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + clean(ET.tostring(root, encoding="unicode")) + "\n"

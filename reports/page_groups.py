@@ -17,6 +17,7 @@ import presentation
 from history.model import Finding, Series
 from presentation import addresses
 from presentation.addresses import LineKey
+from presentation.headline import release_name
 from presentation.heat import Marks, marks_of
 from presentation.insert import is_insert
 from presentation.releases import releases_frame
@@ -29,7 +30,7 @@ from reports.pages.finding import finding_context, link_labels
 from reports.pages.insert import insert_context
 from reports.pages.line import line_context, newest_block, siblings
 from reports.pages.noise import noise_context, noise_files, noise_of
-from reports.pages.overview import about_context, finding_summaries, overview_context
+from reports.pages.overview import about_context, findings_context, overview_context
 from reports.pages.test import test_context
 from reports.render import render
 from reports.settings import ReportSettings
@@ -133,7 +134,7 @@ class _Site:
             "findings/index",
             "findings",
             digests.all_findings,
-            lambda: {"findings": finding_summaries(snapshot, settings)},
+            lambda: findings_context(snapshot, settings),
         )
         dated = digest(digests.all_findings, digests.ran)
         yield PageGroup(dated, ("feed.xml",), lambda: {"feed.xml": feed(snapshot, settings)})
@@ -213,7 +214,7 @@ class _Site:
             context = finding_context(finding, self.snapshot, self.settings)
             return context, data.moves_csv(finding, metrics), data.finding_json(finding, metrics)
 
-        crumbs = (("Findings", "findings/index.html"), (f"{finding.dbms} {finding.release} {finding.kind}", ""))
+        crumbs = (("Findings", "findings/index.html"), (f"{release_name(finding)} {finding.kind}", ""))
         return self._drawn(addresses.stem_of_finding(finding.key), "finding", inputs, make, crumbs)
 
     def _gone(self, key: str) -> PageGroup:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from presentation.addresses import up
-from presentation.number_format import count, grouped, interval, percent, probability, signed
+from presentation.number_format import count, grouped, interval, median_of, percent, probability, signed
 from presentation.sentences import CAUSES
 from presentation.tables import json_line
 from reports.settings import ReportSettings
@@ -53,7 +53,7 @@ def environment() -> Environment:
     )
     environment_of_pages.filters.update(
         json=script_json, when=when, count=count, capfirst=capitalized_first, grouped=grouped, signed=signed,
-        interval=interval, percent=percent, probability=probability, cause=CAUSES.__getitem__,
+        interval=interval, median_of=median_of, percent=percent, probability=probability, cause=CAUSES.__getitem__,
     )  # fmt: skip
     return environment_of_pages
 

@@ -42,7 +42,8 @@ class Move(Row):
     noise_pct: float
     """Between-release noise of this series, one standard deviation, in percent."""
     mde_pct: float
-    """The smallest change this series could have shown (probability 0.8 of being found)."""
+    """The smallest change that this series by itself would show (probability 0.8 of being found); a finding pools all
+    that moves with it, and shows less."""
     blocks_before: int = 0
     blocks_after: int = 0
     warnings: tuple[str, ...] = ()
@@ -172,7 +173,7 @@ class Finding(Row):
     split: SettingsSplit | None = None
     """How much of it is settings and how much code; None while nobody measured that."""
     evidence: tuple[str, ...] = ()
-    """Sentences: blocks that agree, noise floor, smallest detectable change, what the control did."""
+    """Sentences: blocks that agree, noise floor, what one test by itself would show, what the control did."""
     warnings: tuple[str, ...] = ()
 
 

@@ -27,7 +27,10 @@ TrackerName = Annotated[
 Issues = Annotated[Path | None, typer.Option("--issues", help="Directory of the files tracker; else var/issues.")]
 Provisional = Annotated[
     bool,
-    typer.Option("--provisional", help="Findings nobody can measure again, as in published figures, count as well."),
+    typer.Option(
+        "--provisional",
+        help="Suspected findings count as well: what nobody can measure again, as in published figures.",
+    ),
 ]
 
 #: Columns in CSV and Markdown.
@@ -128,6 +131,7 @@ def preview_command(
     columns: action, key, number, title, why.
     """
     from alerts import preview
+    from alerts.plan import not_filed_yet
 
     store, where, settings = _open(history, tracker, issues, provisional)
     with store:
@@ -137,10 +141,10 @@ def preview_command(
         return
     if not changes:
         remark("Nothing to file, change or close.", quiet)
-    unsure = sum(change.action == "record" and change.why == "the finding is provisional" for change in changes)
+    unsure = sum(change.action == "record" and change.why == not_filed_yet("provisional") for change in changes)
     if unsure:
         remark(
-            f"{unsure} provisional: filed once `pointdrop nightly` has measured both releases side by side; "
+            f"{unsure} suspected: filed once `pointdrop nightly` has measured both releases side by side; "
             "--provisional files them as they are.",
             quiet,
         )

@@ -16,14 +16,15 @@ from pointdrop.cli import options
 from pointdrop.cli.detect_views import (
     REPLAY_COLUMNS,
     explanation_text,
-    finding_text,
+    findings_for_people,
+    findings_text,
     replayed_json,
     replayed_row,
     replayed_text,
 )
 from pointdrop.cli.options import Format as RowFormat
 from pointdrop.cli.options import write_outputs
-from pointdrop.cli.rows import emit, json_text, print_rows, remark
+from pointdrop.cli.rows import emit, json_text, print_rows, print_sections, remark
 from pointdrop.paths import configs_dir, history_url, state_dir
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Format = Annotated[
 ]
 
 #: Columns for people; CSV has all.
-SHOWN_FINDING = ("finding", "tier", "cause", "title")
+SHOWN_FINDING = ("finding", "how sure", "cause", "title")
 SHOWN_REPLAY = ("measured", "seen", "still there", "finding", "title")
 
 
@@ -71,7 +72,8 @@ def detect(
     """Find changes in the history and write them down as its newest detection.
 
     Every boundary between two releases at which tests changed is one finding: regression, improvement, environment
-    shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
+    shift or slow drift. Steps between majors stand in a section of their own, after the point releases. With --dbms or
+    --line only a part is looked at, and nothing is written.
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
     settings, split, toolchain, evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms, line,
@@ -82,7 +84,7 @@ def detect(
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
     from presentation.findings import FINDING_COLUMNS, finding_record, findings_frame, records
-    from presentation.headline import finding_order
+    from presentation.ranking import finding_order
 
     settings = load_detector_settings(configs_dir())
     metrics = settings.metrics
@@ -103,10 +105,12 @@ def detect(
     if format == "json":
         emit(json_text([finding_record(finding, metrics) for finding in findings]), out)
     elif format == "text":
-        emit("\n".join(finding_text(finding, metrics) for finding in findings), out)
-    else:
+        emit(findings_text(findings, metrics), out)
+    elif format == "csv":
         rows = records(findings_frame(findings, metrics)) if findings else []
-        print_rows(rows, _row_format(format), tuple(FINDING_COLUMNS) if format == "csv" else SHOWN_FINDING, out=out)
+        print_rows(rows, RowFormat.csv, tuple(FINDING_COLUMNS), out=out)
+    else:
+        print_sections(findings_for_people(findings, metrics), _row_format(format), SHOWN_FINDING, out=out)
     if not findings:
         remark("No changes.", quiet)
     fails = (f for f in findings if f.kind == fail_on and f.tier != "unconfirmed" and f.cause not in NOT_FILED)
@@ -209,7 +213,7 @@ def explain(
     format: options.TextOrJson = "text",
     out: options.Out = None,
 ) -> None:
-    """Explain one series in words: the rule, noise floor, smallest detectable change, evidence for and against.
+    """Explain one series in words: the rule, noise floor, what it would show by itself, evidence for and against.
 
     JSON keys: key, releases, blocks, rule, noise_pct, prior_noise_pct, mde_newest_pct, mde_middle_pct, cases, notes.
     """

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from presentation import sentences
-from presentation.findings import FINDING_COLUMNS, finding_record, finding_row, ordered_moves
+from presentation.findings import (
+    FINDING_COLUMNS,
+    finding_record,
+    finding_row,
+    findings_frame,
+    ordered_moves,
+    records,
+)
 from presentation.headline import headline, release_name, title
 from presentation.number_format import grouped, interval, probability, signed
+from presentation.ranking import BETWEEN_MAJORS, POINT_RELEASES, section_of
 
 if TYPE_CHECKING:
     from detector.explanation import Explanation
@@ -25,7 +34,8 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
     """A finding with its largest moves and the evidence."""
     lead = headline(finding, metrics)
     lines = [title(finding, lead) if lead else release_name(finding)]
-    lines.append(f"  {finding.key}: {finding.tier} ({sentences.TIERS[finding.tier]}), cause {finding.cause}")
+    sure = f"{sentences.TIER_WORDS[finding.tier]} ({sentences.TIERS[finding.tier]})"
+    lines.append(f"  {finding.key}: {sure}, cause {finding.cause}")
     moves = ordered_moves(finding, metrics)
     for move in moves[:MOVES_SHOWN]:
         lines.append(
@@ -38,6 +48,26 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
     lines += [f"  {sentence}" for sentence in (sentences.suspect_range(finding), *finding.evidence)]
     lines += [f"  warning: {warning}" for warning in sentences.warnings(finding)]
     return "\n".join(lines) + "\n"
+
+
+def findings_text(findings: Sequence[Finding], metrics: MetricRegistry) -> str:
+    """Each with its evidence, in the order of lists; what stands between majors under a title of its own."""
+    texts, section = [], POINT_RELEASES
+    for finding in findings:
+        if section_of(finding.line) != section:
+            section = section_of(finding.line)
+            texts.append(f"{section}\n")
+        texts.append(finding_text(finding, metrics))
+    return "\n".join(texts)
+
+
+def findings_for_people(findings: Sequence[Finding], metrics: MetricRegistry) -> dict[str, list[dict[str, Any]]]:
+    """A row a finding, by the section it stands in."""
+    sections: dict[str, list[dict[str, Any]]] = {POINT_RELEASES: [], BETWEEN_MAJORS: []}
+    if findings:  # pandas is loaded for rows alone
+        for row in records(findings_frame(findings, metrics)):
+            sections[section_of(row["line"])].append({**row, "how sure": sentences.TIER_WORDS[row["tier"]]})
+    return sections
 
 
 def _seen(event: Replayed) -> str:
@@ -82,8 +112,8 @@ def explanation_text(explanation: Explanation) -> str:
         f"  {explanation.rule}",
         f"  noise floor {explanation.noise_pct:.2g} % from release to release "
         f"(expected {explanation.prior_noise_pct:.2g} %)",
-        f"  smallest change that would be found: {explanation.mde_newest_pct:.2g} % in the newest release alone, "
-        f"{explanation.mde_middle_pct:.2g} % in the middle of the line",
+        f"  smallest change that this series would show by itself: {explanation.mde_newest_pct:.2g} % in the newest "
+        f"release alone, {explanation.mde_middle_pct:.2g} % in the middle of the line",
     ]
     lines += [f"  {note}" for note in explanation.notes]
     if not explanation.cases:

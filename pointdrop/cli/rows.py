@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -30,6 +30,20 @@ def print_rows(
         Console(highlight=False).print(rich_table(names, row_cells(seen, names)))
     else:
         emit(rows_text(seen, format, columns), out)
+
+
+def print_sections(
+    sections: Mapping[str, Rows], format: str, columns: Sequence[str], *, out: Path | None = None
+) -> None:
+    """Rows for people, a table a section under its title; empty sections are left out, and the first one alone has no
+    title."""
+    first, *_ = sections
+    tables = {title: rows for title, rows in sections.items() if rows}
+    if tables.keys() <= {first}:
+        print_rows(tables.get(first, ()), format, columns, out=out)
+        return
+    mark = "## " if format == Format.markdown else ""
+    emit("\n".join(f"{mark}{title}\n\n{rows_text(rows, format, columns)}" for title, rows in tables.items()), out)
 
 
 def emit(text: str, out: Path | None = None) -> None:

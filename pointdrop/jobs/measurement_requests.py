@@ -17,6 +17,7 @@ from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
 from pointdrop.jobs.suspects import Suspect, finding_keys, suspects
 from presentation.commands import source_tags
+from presentation.sentences import TIER_WORDS
 
 #: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
 #: improvement has had its chance after one.
@@ -26,7 +27,7 @@ SIDE_BY_SIDE = "Measured side by side"
 
 
 def suspects_to_measure(store: Store, findings: Sequence[Finding], metrics: MetricRegistry) -> list[Suspect]:
-    """What to measure again, the largest changes first: what is not settled, and what somebody asked for."""
+    """What to measure again, the most severe first: what is not settled, and what somebody asked for."""
     asked = {request.key for request in open_requests(store.events())}
     by_id = {series.key.id: series for series in store.series()}
     open_still = [
@@ -64,7 +65,7 @@ def request_result(
         return {"text": "The newest detection does not find this boundary any more; there is nothing left to measure."}
     finding = findings[0]
     seen = [sentence for sentence in finding.evidence if sentence.startswith(SIDE_BY_SIDE)]
-    text = f"Both sides were measured again in one session: {finding.tier}. {' '.join(seen)}".strip()
+    text = f"Both sides were measured again in one session: {TIER_WORDS[finding.tier]}. {' '.join(seen)}".strip()
     if asked != BISECT or finding.tier == "unconfirmed":
         return {"text": text}
     between = ", ".join(finding.unmeasured)

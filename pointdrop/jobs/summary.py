@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from pydantic import BaseModel, ConfigDict
 
-from history.model import Finding
+from history.model import Finding, Tier
+from presentation.sentences import TIER_WORDS
 
 #: Notes shown on a terminal.
 MOST_NOTES = 5
@@ -54,6 +56,12 @@ def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
     return {name: counted[key] for key in sorted(counted) for name in (key[2],)}
 
 
+def _in_words(tier_and_kind: str) -> str:
+    """`suspected regression` for `provisional regression`."""
+    tier, kind = tier_and_kind.split(" ")
+    return f"{TIER_WORDS[cast(Tier, tier)]} {kind}"
+
+
 def lines(summary: Summary) -> list[str]:
     """The summary as the terminal shows it.
 
@@ -67,7 +75,7 @@ def lines(summary: Summary) -> list[str]:
     names = summary.releases
     shown = ", ".join(names if len(names) <= 6 else (*names[:2], "...", *names[-2:])).replace(", ..., ", " ... ")
     lost = [f", {count} {word}" for count, word in ((summary.noisy, "noisy"), (summary.failed, "failed")) if count]
-    findings = ", ".join(f"{count} {name}" for name, count in summary.findings.items())
+    findings = ", ".join(f"{count} {_in_words(name)}" for name, count in summary.findings.items())
     rows = [
         ("releases", f"{len(names)} measured: {shown}" if names else "nothing new to measure"),
         ("blocks", f"{summary.blocks} finished in {summary.minutes:.1f} minutes{''.join(lost)}"),

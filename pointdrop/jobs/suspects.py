@@ -9,6 +9,7 @@ should name the release that did it, not the first one that somebody happened to
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass
 
@@ -18,11 +19,12 @@ from history.metrics import MetricRegistry
 from history.model import NOT_FILED, Finding, Move, Release
 from history.versions import build_mark, version_key
 from pointdrop.jobs.release_selection import Work, by_version, in_version_order, spread
+from presentation.ranking import Severity, severity
 from runners.settings.plans import Measure, Plan
 
 #: Blocks of each side; four give the ABBA order its full effect.
 CONFIRM_BLOCKS = {"time": 4, "instructions": 1}
-#: More boundaries than this in one night are a flood, not a list of suspects: the largest are confirmed.
+#: More boundaries than this in one night are a flood, not a list of suspects: the most severe are confirmed.
 MOST_SUSPECTS = 20
 #: Releases measured between the two sides of a boundary in one night; what is left comes the next night.
 MOST_BETWEEN = 4
@@ -70,18 +72,19 @@ class Suspect:
 
 
 def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[str] = frozenset()) -> list[Suspect]:
-    """What to measure again, the largest changes first, each once; findings that are settled are left out, unless
-    somebody asked for their key, that of the issue or that of the finding.
+    """What to measure again, in the order in which findings are filed, each once; findings that are settled are left
+    out, unless somebody asked for their key, that of the issue or that of the finding.
 
     Steps between two builders are left out: no measurement separates the compiler from the code.
     Where instructions moved they are counted again, which takes a tenth of the time and settles it; and machine time is
     not spent on improvements, which have no issue of their own.
     """
-    size: dict[Suspect, float] = {}
+    severities: dict[Suspect, Severity] = {}
     for finding in findings:
         wanted = not asked.isdisjoint(finding_keys(finding))
         if finding.kind == "environment" or (finding.cause in NOT_FILED and not wanted):
             continue
+        moved: dict[Suspect, list[Move]] = defaultdict(list)
         counted = {_place(move) for move in finding.moves if metrics[move.key.metric].lane == "instructions"}
         for move in finding.moves:
             lane = metrics[move.key.metric].lane
@@ -91,9 +94,11 @@ def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[st
                 continue
             key = move.key
             place = (key.server, finding.dbms, key.config, key.benchmark, lane)
-            suspect = Suspect(*place, finding.previous, finding.release)
-            size[suspect] = max(size.get(suspect, 0.0), abs(move.change_pct))
-    return sorted(size, key=lambda suspect: (-size[suspect], suspect))
+            moved[Suspect(*place, finding.previous, finding.release)].append(move)
+        for suspect, moves in moved.items():
+            own = severity(finding, moves, metrics)
+            severities[suspect] = min(own, severities.get(suspect, own))
+    return sorted(severities, key=lambda suspect: (severities[suspect], suspect))
 
 
 def in_plan(wanted: Iterable[Suspect], plan: Plan) -> list[Suspect]:

@@ -269,6 +269,8 @@
         row.hidden = !(words.every((word) => text.includes(word)) && (!only.checked || ["regression", "drift"].includes(row.dataset.kind)));
         shown += row.hidden ? 0 : 1;
       }
+      // what a search finds is not left folded
+      for (const fold of all("details")) fold.open ||= shown < rows.length && all("tr[data-text]:not([hidden])", fold).length > 0;
       said.textContent = shown < rows.length ? `${shown} of ${rows.length}` : "";
       remember("q", search.value.trim(), "");
       remember("only", only.checked, false);

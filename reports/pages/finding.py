@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from history.datasets import dataset_of
+from history.keys import boundary
 from history.metrics import MetricRegistry
-from history.model import Finding, FunctionChange, IssueLink, Move, SeriesKey
+from history.model import MAJORS, Finding, FunctionChange, IssueLink, Move, SeriesKey
 from presentation import addresses, sentences
 from presentation.addresses import LineKey
 from presentation.commands import commands, source_address
@@ -214,15 +215,28 @@ def link_labels(links: Sequence[IssueLink]) -> list[tuple[str, str]]:
     return [(f"{link.tracker} #{link.number}", web_address(link.url)) for link in links]
 
 
+def side_labels(finding: Finding) -> tuple[str, str]:
+    """What the new and the old release of a finding are to it."""
+    if finding.kind == "drift":
+        return "Clear since", "Compared with"
+    if finding.line == MAJORS:
+        newer, older = (boundary(finding.dbms, MAJORS, side) for side in (finding.release, finding.previous))
+        return f"Newest measured release of {newer}", f"Newest measured release of {older}"
+    return "First release at the new level", "Last release before it"
+
+
 def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
     """Everything `finding.html` shows."""
     metrics = settings.metrics
     events, links = snapshot.events_of(finding), snapshot.links_of(finding)
     row = finding_summary(finding, metrics, events, links)
     lead = headline_moves(finding, metrics)
+    after, before = side_labels(finding)
     return {
         "finding": finding,
         "row": row,
+        "after": after,
+        "before": before,
         "summary": sentences.summary(finding, row.lead) if row.lead else "",
         "noise": sentences.context(finding, row.lead, metrics) if row.lead else "",
         "suspects": sentences.suspect_range(finding),

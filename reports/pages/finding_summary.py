@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from history.metrics import MetricRegistry
-from history.model import Finding, FindingEvent, IssueLink
+from history.model import MAJORS, Finding, FindingEvent, IssueLink
 from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.findings import groups_frame, records
@@ -17,9 +17,13 @@ from presentation.headline import (
     MetricChange,
     headline,
     release_name,
+    step_name,
+    step_sides,
     title,
+    verdict,
 )
-from presentation.number_format import probability, signed
+from presentation.number_format import signed
+from presentation.sentences import TIER_WORDS
 
 #: Events that change where a finding stands, as alerts have them; a test keeps the two equal.
 HAPPENED = frozenset(
@@ -63,18 +67,39 @@ class FindingSummary:
         return title(self.finding, self.lead) if self.lead else f"{release_name(self.finding)}: no series listed"
 
     @property
+    def name(self) -> str:
+        """`mysql 8.0.30`, or `postgres 13 → 14`."""
+        return release_name(self.finding)
+
+    @property
+    def step(self) -> str:
+        """The same without the DBMS, for pages of one."""
+        return step_name(self.finding)
+
+    @property
+    def about(self) -> str:
+        """`regression after 8.0.28`, or `regression, 14.24 against 13.23`."""
+        comma = "," if self.finding.line == MAJORS else ""
+        return f"{self.finding.kind}{comma} {step_sides(self.finding)}"
+
+    @property
+    def verdict(self) -> str:
+        """The title without the name."""
+        return verdict(self.finding, self.lead) if self.lead else "no series listed"
+
+    @property
     def changes(self) -> tuple[MetricChange, ...]:
         """By metric, that of the headline first."""
         return (self.lead.change, *self.lead.others) if self.lead else ()
 
     @property
     def short(self) -> str:
-        """The headline metric and its median, for lists of a word each."""
-        return f"{self.lead.metric} {signed(self.lead.change.median_pct)}" if self.lead else ""
+        """The headline metric and its largest change, for lists of a word each."""
+        return f"{self.lead.metric} {signed(self.lead.change.worst_pct)}" if self.lead else ""
 
     @property
     def sure(self) -> str:
-        return f"{self.finding.tier}, {probability(self.lead.probability if self.lead else 0.0)}"
+        return TIER_WORDS[self.finding.tier]
 
     @property
     def unmeasured(self) -> str:
@@ -90,7 +115,7 @@ class FindingSummary:
 
     def css_of(self, change: MetricChange) -> str:
         """`worse` or `better` by the metric's own direction: a finding may gain in one metric and lose in another."""
-        return "better" if (change.median_pct > 0) == (self.better[change.metric] == "higher") else "worse"
+        return "better" if (change.worst_pct > 0) == (self.better[change.metric] == "higher") else "worse"
 
 
 def finding_summary(

@@ -130,7 +130,7 @@ def chart_data(table: HeatTable, summaries: Sequence[FindingSummary], remarks: l
             [
                 {
                     "p": table.versions.index(summary.finding.release) - 0.5,
-                    "label": f"{summary.shape} {summary.finding.release}",
+                    "label": f"{summary.shape} {summary.step}",
                     "kind": summary.css,
                 }
                 for summary in summaries

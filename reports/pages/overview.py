@@ -10,18 +10,17 @@ from typing import Any
 
 from presentation import addresses
 from presentation.addresses import LineKey
-from presentation.headline import finding_order
 from presentation.heat import HeatTable, heat_table
 from presentation.number_format import count, ratio, signed
+from presentation.ranking import finding_order
 from presentation.relative import gain
 from presentation.views import offered_views, views
 from reports.pages.finding_summary import FindingSummary, finding_summary
+from reports.pages.verdicts import release_dates, sections_of, verdict_sections
 from reports.settings import ReportSettings
 from reports.snapshot import PUBLISHED, Ran, Snapshot
 from reports.spark import spark
 
-#: Findings on the overview; the findings page has all.
-MAX_FINDINGS = 12
 #: Findings named in the sentence about the last session.
 MAX_FRESH = 4
 #: What ended this long before the newest result belongs to the same night.
@@ -103,12 +102,17 @@ def line_order(row: LineRow) -> tuple[bool, LineKey]:
 
 
 def finding_summaries(snapshot: Snapshot, settings: ReportSettings) -> list[FindingSummary]:
-    """Every finding, what a reader should see first first."""
+    """Every finding, in the order of lists."""
     ordered = sorted(snapshot.findings, key=lambda finding: finding_order(finding, settings.metrics))
     return [
         finding_summary(finding, settings.metrics, snapshot.events_of(finding), snapshot.links_of(finding))
         for finding in ordered
     ]
+
+
+def findings_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
+    """Everything `findings.html` shows."""
+    return {"sections": sections_of(finding_summaries(snapshot, settings))}
 
 
 def session_rows(snapshot: Snapshot, count: int | None = None) -> list[dict[str, Any]]:
@@ -157,6 +161,7 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
     """Everything `overview.html` shows."""
     lines = [row for key in snapshot.lines if (row := line_row(key, snapshot, settings))]
     findings = finding_summaries(snapshot, settings)
+    dates = release_dates(member for series in snapshot.lines.values() for member in series)
     sessions = session_rows(snapshot, SESSIONS)
     newest = snapshot.newest
     latest = [ran for ran in snapshot.ran if sessions and ran.session.id == sessions[0]["session"].id]
@@ -170,9 +175,8 @@ def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, 
         "blocks": sum(sum(ran.statuses.values()) for ran in snapshot.ran),
         "releases": len(releases),
         "series": sum(len(series) for series in snapshot.lines.values()),
-        "findings": findings[:MAX_FINDINGS],
-        "more": max(0, len(findings) - MAX_FINDINGS),
-        "regressions": sum(row.finding.kind in ("regression", "drift") for row in findings),
+        "findings": len(findings),
+        "sections": verdict_sections(findings, dates, settings.metrics),
         "fresh": moved[:MAX_FRESH],
         "fresh_more": max(0, len(moved) - MAX_FRESH),
         "lines": sorted((row for row in lines if row.releases > 1), key=line_order),

@@ -33,7 +33,7 @@ def run(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object
 
 
 def test_preview_files_nothing_and_sync_files_it(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    assert f"file      {KEY}: postgres 17.5: point queries" in run("preview").stdout
+    assert f"file      {KEY}: postgres 17.5: hot-points needs 4.9 % more instructions" in run("preview").stdout
     assert "**Evidence**" in run("preview", "--format", "markdown").stdout
     planned = json.loads(run("preview", "--format", "json").stdout)
     assert {change["action"] for change in planned} == {"file", "record"}
@@ -100,7 +100,7 @@ def test_a_finding_is_known_by_its_own_key_too(run, store: Store) -> None:  # ty
     assert run("ack", drift.key).stdout == "postgres/17/drift is acknowledged now.\n"
 
 
-def test_preview_says_what_becomes_of_provisional_findings(run, store: Store) -> None:  # type: ignore[no-untyped-def]
-    assert "1 provisional: filed once" in run("preview").stderr
+def test_preview_says_what_becomes_of_suspected_findings(run, store: Store) -> None:  # type: ignore[no-untyped-def]
+    assert "1 suspected: filed once" in run("preview").stderr
     detect(store)
     assert "No findings" in run("list").stderr

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from alerts.collective_issues import Listed, digest_draft
 from alerts.context import Context, context_of
 from alerts.errors import IncompleteIssue
-from alerts.issue_updates import issue_facts, updates
+from alerts.issue_updates import issue_facts, updates, worsened
 from alerts.render import BODY_BUDGET, REQUIRED, Section, render, slug, within_budget
 from alerts.safetext import Markdown
 from alerts.settings import AlertSettings, Links
@@ -85,9 +85,9 @@ def test_every_section_is_there() -> None:
     body = scenario("regression-instructions").body
     for part in [
         "<!-- pointdrop:v1 key=postgres/17/17.5/regression -->",
-        "need 3.1 % more instructions per operation than on 17.4",
+        "needs 4.9 % more instructions per operation than on 17.4",
         "3 of 12 tests",
-        "| server | metric | group | tests moved | median | worst |",
+        "| server | metric | group | tests moved | worst | median |",
         "▁▁▁▁▁|███     +4.9 %",
         "**Evidence**",
         "Measured side by side, 3 of 3 moves were seen again.",
@@ -314,26 +314,43 @@ def test_what_can_be_measured_is_repeated_though_a_larger_move_cannot() -> None:
 
 
 def test_titles_say_what_where_how_much() -> None:
-    assert scenario("regression-throughput").title == (
-        "mysql 8.0.30: point queries, writes and range queries 5.0 % lower QPS (5 of 12 tests, small)"
+    assert re.fullmatch(
+        r"mysql 8\.0\.30: [\w.-]+ gets \d+\.\d % lower QPS \(5 of 12 tests moved, median −5\.0 %; "
+        r"point queries, writes and range queries, small\)",
+        scenario("regression-throughput").title,
     )
-    assert scenario("majors").title.startswith("postgres 17 (17.9 against 16.9): ")
-    assert scenario("drift").title.endswith("lower QPS than 8.0.11, a slow drift (12 of 12 tests, small)")
+    assert scenario("majors").title.startswith("postgres 16 → 17: scan.range100 gets 8.3 % lower QPS (4 of 12 ")
+    assert re.search(r"lower QPS than 8\.0\.11, a slow drift \(12 of 12 tests moved, median −", scenario("drift").title)
 
 
-def test_both_directions_of_an_environment_shift_are_told_with_their_signs() -> None:
+def test_a_median_stands_in_no_row_of_fewer_than_five_tests() -> None:
+    """The median of two numbers says nothing true of either."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for name in SCENARIOS
+        for line in scenario(name).body.splitlines()
+        if re.search(r"\| \d+ of \d+ \|", line)
+    ]
+    moved = [(int(row[3].split()[0]), row[5]) for row in rows]
+    assert {median == "–" for count, median in moved if count < 5} == {True}
+    assert {median == "–" for count, median in moved if count >= 5} <= {False}
+
+
+def test_both_directions_of_an_environment_shift_are_told() -> None:
     shift = issue(finding(kind="environment", changes={"point-query": 12.0, "hot-points": -3.0, "insert": -4.0}))
     assert shift.title == (
-        "local: instructions per operation −4.0 to +12.0 % at postgres 17.5, not the product (3 of 22 tests, local)"
+        "local: point-query needs 12.0 % more instructions at postgres 17.5, not the product "
+        "(3 of 22 tests moved, both ways; point queries and writes)"
     )
-    assert "instructions per operation of the tests changed by −4.0 to +12.0 % since" in shift.body
+    assert "(point queries and writes): −4.0 to +12.0 %." in shift.body
 
 
-def test_another_test_on_each_server_is_not_the_only_one() -> None:
+def test_another_test_on_each_server_is_told_apart() -> None:
     first, second = (finding(changes={test: 5.0}, servers=(server,)) for test, server in PLACES)
     both = first.model_copy(update={"moves": (*first.moves, *second.moves), "groups": (*first.groups, *second.groups)})
-    assert "the only one" not in issue(both).body
-    assert "the only one of 11 tests that moved on local" in issue(first).body
+    assert "It is seen on " in issue(both).body
+    assert "1 of 11 tests on local moved by more than its noise" in issue(first).body
+    assert "It is seen on " not in issue(first).body
 
 
 def test_another_newest_release_of_a_line_is_no_news_on_majors() -> None:
@@ -347,8 +364,20 @@ def test_another_newest_release_of_a_line_is_no_news_on_majors() -> None:
     assert updates(before, facts("18.4", "17.9", "majors")) == []
     without_lines = {name: value for name, value in before.items() if name != "lines"}
     assert updates(without_lines, facts("18.4", "17.9", "majors")) == []
-    assert "between 16.9 and 18.4" in updates(before, facts("18.4", "16.9", "majors"))[0]
+    assert "between 16 and 18; it was between 17 and 18" in updates(before, facts("18.4", "16.9", "majors"))[0]
     assert "between 17.3 and 17.4" in updates(facts("17.5", "17.3", "17"), facts("17.4", "17.3", "17"))[0]
+
+
+def test_news_of_size_is_about_the_largest_change() -> None:
+    def facts(change: float) -> dict[str, object]:
+        (subject,) = subjects([finding(changes={**CHANGES, "insert": change})], ["regression"], shipped_metrics())
+        return issue_facts(subject, Draft(key=subject.key, title="title", body="", labels=frozenset()))
+
+    before, grown = facts(10.0), facts(20.0)
+    assert updates(before, facts(11.0)) == []
+    assert updates(before, grown) == ["The largest change is now +20.0 %; it was +10.0 %."] and worsened(before, grown)
+    of_older_version = {**{name: value for name, value in before.items() if name != "worst_pct"}, "change_pct": 4.0}
+    assert updates(of_older_version, grown) == [] and not worsened(of_older_version, grown), "that was a median"
 
 
 def test_a_digest_says_how_many_there_are_and_fits() -> None:

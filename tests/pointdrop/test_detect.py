@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from history.store import Store
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
 from pointdrop.jobs.option_changes import compare_options, edited_options, parse_options
-from presentation.headline import finding_order
+from presentation.ranking import finding_order
 from tests.builders import SESSION, block, finding
 from tests.builders import run as run_of
 
@@ -78,7 +79,15 @@ def test_a_part_of_the_history_is_looked_at_and_not_written(url: str, store: Sto
 
 def test_detect_for_people(url: str, tmp_path: Path) -> None:
     table = run("detect", "--history", url, "--line", "8.0")
-    assert "mysql/8.0/8.0.30/regression" in table
+    assert "mysql/8.0/8.0.30/regression" in table and " suspected " in table and "provisional" not in table
+    assert table.splitlines()[0].split() == ["finding", "how", "sure", "cause", "title"], "one section has no title"
+    sections = run("detect", "--history", url, "--dbms", "mysql", "--dry-run")
+    assert sections.startswith("Point releases\n\n")
+    points, majors = sections.split("\nBetween majors\n")
+    assert "/majors/" not in points and "mysql 5.7 → 8.0: " in majors
+    rows = list(csv.DictReader(run("detect", "--history", url, "--dry-run", "--format", "csv").splitlines()))
+    assert {row["tier"] for row in rows} <= {"provisional", "confirmed", "unconfirmed"}, "files keep their names"
+    assert all(("→" in row["title"]) == (row["line"] == "majors") for row in rows if row["kind"] != "drift")
     out = tmp_path / "findings.txt"
     assert run("detect", "--history", url, "--line", "8.0", "--format", "text", "--out", str(out)) == ""
     text = out.read_text()

@@ -68,7 +68,7 @@ def _finding(store: Store, configs: Path) -> Finding:
 @pytest.mark.parametrize(
     ("level", "cause", "sentence"),
     [
-        (1000.0, "config", "of it (dives), code"),
+        (1000.0, "config", "of the step of all tests together (dives), code"),
         (1500.0, "product", ": the code did it."),
         (1200.0, "both", ": both did."),
     ],
@@ -88,7 +88,7 @@ def test_a_third_arm_tells_settings_from_code(
     lead = headline(found, metrics)
     assert lead is not None and sentence in summary(found, lead)
     assert "; settings account for " in summary(found, lead), "issue and page say it in their first sentence"
-    assert summary(found, lead).count(". ") == 0
+    assert summary(found, lead).partition(". 3 of 9 tests ")[0].count(". ") == 0
     assert splits_to_measure([found], store, metrics) == [], "it is measured once"
 
 
@@ -122,7 +122,7 @@ def test_a_compiler_that_changed_too_stays_with_the_code(store: Store, configs: 
     lead = headline(found, metrics)
     assert lead is not None
     assert "part of the step may be the compiler's; settings account for " in summary(found, lead)
-    assert summary(found, lead).endswith(": the code with its compiler did it.")
+    assert ": the code with its compiler did it. 3 of 9 tests " in summary(found, lead)
 
 
 def test_parts_of_another_metric_are_told_as_such(store: Store, configs: Path) -> None:
@@ -131,7 +131,7 @@ def test_parts_of_another_metric_are_told_as_such(store: Store, configs: Path) -
     found = _finding(store, configs)
     lead = headline(found, metrics)
     assert lead is not None and found.split is not None
-    assert found.split.metric == "insn/o" and " of it (dives)" in summary(found, lead)
+    assert found.split.metric == "insn/o" and " of the step of all tests together (dives)" in summary(found, lead)
     other = found.model_copy(update={"split": found.split.model_copy(update={"metric": "qps"})})
     assert " of the step in qps (dives)" in summary(other, lead)
 

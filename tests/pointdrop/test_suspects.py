@@ -22,6 +22,7 @@ from pointdrop.jobs.suspects import (
     suspects,
     with_available_releases,
 )
+from presentation.ranking import finding_order
 from runners.settings import Measure, Plan
 
 METRICS = shipped_metrics()
@@ -36,9 +37,9 @@ PLAN = Plan(
 KNOWN = {"postgres": [Release(dbms="postgres", version=f"17.{n}", line="17") for n in range(9)]}
 
 
-def move(metric: str, change: float, config: str = "default", server: str = "small") -> Move:
+def move(metric: str, change: float, config: str = "default", server: str = "small", test: str = "scan") -> Move:
     key = SeriesKey(
-        dbms="postgres", line="17", server=server, config=config, benchmark="sysbench", test="scan", metric=metric
+        dbms="postgres", line="17", server=server, config=config, benchmark="sysbench", test=test, metric=metric
     )
     return Move(
         key=key, before=1, after=1 + change / 100, change_pct=change, low_pct=change, high_pct=change,
@@ -53,7 +54,7 @@ def finding(tier: str, release: int, *moves: Move, kind: str = "regression") -> 
     )  # fmt: skip
 
 
-def test_only_unsettled_findings_of_the_product_are_measured_again_largest_first() -> None:
+def test_only_unsettled_findings_of_the_product_are_measured_again_the_most_severe_first() -> None:
     found = suspects(
         [
             finding("provisional", 2, move("qps", -3), move("insn/o", 1)),
@@ -68,11 +69,26 @@ def test_only_unsettled_findings_of_the_product_are_measured_again_largest_first
     )
     assert [(s.lane, s.config, s.previous, s.release) for s in found] == [
         ("time", "default", "17.4", "17.5"),
-        ("instructions", "default", "17.7", "17.8"),
         ("time", "default", "17.5", "17.6"),
         ("instructions", "lz4", "17.5", "17.6"),
         ("instructions", "default", "17.1", "17.2"),
-    ]
+        ("instructions", "default", "17.7", "17.8"),
+    ], "what got faster comes last"
+
+
+def test_suspects_stand_in_the_order_in_which_findings_are_filed() -> None:
+    """A cost of +214 % is no more than a rate of −70 %, one test less than four, and what is not sure weighs less."""
+    cost, rate, wide, unsure, disk = (
+        finding("provisional", 2, move("insn/o", 214)),
+        finding("provisional", 3, move("insn/o", -70)),
+        finding("provisional", 4, *(move("insn/o", 50, test=f"t{n}") for n in range(4))),
+        finding("provisional", 5, move("insn/o", 230).model_copy(update={"probability": 0.6})),
+        finding("provisional", 6, *(move("wKB/o", 900, test=f"t{n}") for n in range(9))),
+    )
+    found = [cost, unsure, disk, wide, rate]
+    wanted = [suspect.release for suspect in suspects(found, METRICS)]
+    assert wanted == ["17.4", "17.3", "17.2", "17.5", "17.6"]
+    assert wanted == [one.release for one in sorted(found, key=lambda one: finding_order(one, METRICS))]
 
 
 def test_who_asks_gets_both_lanes() -> None:
@@ -201,7 +217,7 @@ def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
     assert "after 17.1, with one of 17.1.1, 17.1.2 or 17.2." in told["text"] and "command" not in told
     gone = one.model_copy(update={"tier": "unconfirmed"})
     told = request_result("bisect-requested", [gone], sources, METRICS)
-    assert "unconfirmed" in told["text"] and "The change came" not in told["text"] and "command" not in told
+    assert "not seen again" in told["text"] and "The change came" not in told["text"] and "command" not in told
     assert "nothing left to measure" in request_result("bisect-requested", [], sources, METRICS)["text"]
 
 

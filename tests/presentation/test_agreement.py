@@ -221,18 +221,43 @@ def check_headlines(places: Places) -> None:
         assert record["headline"]["worst_test"] == row["worst_test"] == worst.key.test
         assert record["headline"]["tests"] == row["tests"] == len({moved.key.test for moved in named.moves})
         servers = [moved.key.server for moved in moves]
-        (counted,) = re.findall(r"\((\d[\d,]*)(?: of \d[\d,]*)? tests?, ", heading)
+        (counted,) = re.findall(r"\((\d[\d,]*)(?: of \d[\d,]*)? tests? moved", heading)
         assert int(counted.replace(",", "")) == max(servers.count(server) for server in servers), heading
-        size = [abs(change) for change in changes]
-        percent = re.findall(r"[−+]?[\d.,]+ %", heading)[0] if min(changes) >= 0 or max(changes) <= 0 else ""
-        if percent and not (len(moves) <= 4 and max(size) > 10 * min(size)):
-            assert near(percent, abs(median(changes))), heading
+        # The worst test leads, then come the tests; a median stands of five or more that moved one way.
+        (size,) = re.findall(rf"{re.escape(worst.key.test)} (?:needs|gets) ([\d.,]+ %)", heading)
+        assert near(size, abs(worst.change_pct)), heading
+        one_way = min(changes) >= 0 or max(changes) <= 0
+        typical = re.findall(r"median ([−+]?[\d.,]+ %)", heading)
+        if len({(moved.key.benchmark, moved.key.test) for moved in moves}) < 5 or not one_way:
+            assert not typical, heading
+        else:
+            assert near(typical[0], median(changes)), heading
+        check_words(named, heading, root)
+
+
+#: What people read for a tier.
+WORDS = {"provisional": "suspected", "confirmed": "confirmed", "unconfirmed": "not seen again"}
+
+
+def check_words(named: Finding, heading: str, root: Element) -> None:
+    """A step between majors is no point release, and a tier is one word, without a probability beside it."""
+    facts = {
+        "".join(fact.find("dt").itertext()): fact.find("dd") for fact in root.iter("div") if fact.find("dt") is not None
+    }  # type: ignore[union-attr]
+    assert facts["How sure"].text == WORDS[named.tier]  # type: ignore[union-attr]
+    assert "p >" not in "".join(facts["How sure"].itertext())  # type: ignore[union-attr]
+    if named.line == MAJORS and named.kind != "drift":
+        assert "→" in heading and named.release not in heading.partition(":")[0], heading
+    else:
+        assert "→" not in heading, heading
 
 
 def check_order(places: Places) -> None:
-    """The list of findings, the terminal and alerts have the same order."""
+    """The list of findings, the terminal and alerts have the same order, point releases before majors."""
     listed = list(list_links(places))
     assert listed == list(findings_frame(places.findings, SETTINGS.metrics)["finding"])
+    lines = {named.key: named.line for named in places.findings}
+    assert [lines[key] == MAJORS for key in listed] == sorted(lines[key] == MAJORS for key in listed)
     assert [key for key in listed if key in places.issues] == list(places.issues)
     assert set(listed) == {named.key for named in places.findings if named.moves}
 

@@ -41,7 +41,7 @@ def test_a_finding_is_one_row_of_its_headline() -> None:
     (row,) = records(findings_frame([finding()], METRICS))
     assert (row["finding"], row["metric"], row["tests"]) == ("postgres/17/17.5/regression", "insn/o", 2)
     assert (row["median_pct"], row["worst_pct"], row["worst_test"]) == (4.0, 4.9, "hot-points")
-    assert row["title"].startswith("postgres 17.5: point queries 4.0 % more instructions")
+    assert row["title"].startswith("postgres 17.5: hot-points needs 4.9 % more instructions")
 
 
 def test_findings_are_in_the_order_in_which_people_should_read_them() -> None:
@@ -49,8 +49,9 @@ def test_findings_are_in_the_order_in_which_people_should_read_them() -> None:
         finding("17.1", changes={"insert": 1.0}),
         finding("17.2", changes={"insert": 9.0}),
         finding("17.3", tier="provisional", changes={"insert": 30.0}),
+        finding("17.4", "16.8", line="majors", changes={"insert": 60.0}),
     ]
-    assert list(findings_frame(findings, METRICS)["release"]) == ["17.2", "17.1", "17.3"]
+    assert list(findings_frame(findings, METRICS)["release"]) == ["17.2", "17.1", "17.3", "17.4"]
 
 
 def test_the_moves_of_the_headline_come_first_the_largest_before_the_others() -> None:

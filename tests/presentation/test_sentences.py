@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from history.metrics import shipped_metrics
-from history.model import Cause, Finding
+from history.model import Cause, Finding, Tier
 from presentation import sentences
 from presentation.headline import headline
 from presentation.sentences import MOST_ABSENT, absent_versions
-from tests.builders import finding, move, series_key
+from tests.builders import TESTS, finding, move, series_key
 
 METRICS = shipped_metrics()
 CHANGES = {"point-query": 3.1, "hot-points": 4.9, "range-covered": 1.2}
@@ -25,38 +27,53 @@ def summary(of: Finding) -> str:
 
 def test_a_regression() -> None:
     assert summary(finding(changes=CHANGES)) == (
-        "Point queries and range queries on postgres 17.5 need 3.1 % more instructions per operation than on 17.4 "
-        "(median of the tests that moved, 3 of 22 tests on local; most in hot-points: +4.9 %)."
+        "hot-points on postgres 17.5 needs 4.9 % more instructions per operation than on 17.4. "
+        "3 of 22 tests on local moved by more than their noise (point queries and range queries): +1.2 to +4.9 %."
     )
+
+
+def test_a_median_stands_after_the_worst_test_and_only_of_many() -> None:
+    many = summary(finding(changes=dict.fromkeys(TESTS, 3.0) | {"insert": 9.0}))
+    assert many.startswith("insert on postgres 17.5 needs 9.0 % more") and many.endswith(
+        ": +3.0 to +9.0 %, median +3.0 %."
+    )
+    assert "median" not in summary(finding(changes={"point-query": 45.0, "hot-points": 1.1}))
+    assert summary(finding(changes={"point-query": 3.0, "hot-points": 3.0})).endswith(": each by +3.0 %.")
 
 
 def test_throughput_is_got_and_has_no_operation() -> None:
     rates = finding(moves=[move(series_key(test, "qps"), 1000.0, -5.0) for test in ("scan", "insert")])
-    assert "get 5.0 % lower QPS than 17.4 (" in summary(rates)
+    assert " gets 5.0 % lower QPS than 17.4. 2 of " in summary(rates)
 
 
 def test_a_drift_is_of_the_line_and_dated_to_where_it_was_clear() -> None:
     """The change that a drift states is that of the newest release, not of the one at which it could be told."""
     text = summary(finding("17.6", "17.0", kind="drift", changes=CHANGES))
-    assert "on postgres 17 need 3.1 % more instructions per operation than on 17.0 in small steps" in text
+    assert "on postgres 17 needs 4.9 % more instructions per operation than on 17.0 in small steps" in text
     assert "it is clear since 17.6" in text
 
 
 def test_an_environment_shift_is_no_release() -> None:
     text = summary(finding(kind="environment", changes=CHANGES))
-    assert text.startswith("On local the tests need 3.1 % more instructions per operation since postgres 17.5 was")
+    assert text.startswith("On local hot-points needs 4.9 % more instructions per operation since postgres 17.5 was")
     assert "the evidence points at the machine, not at Postgres" in text
     shift = finding(kind="environment", servers=("Bee-1",), changes=CHANGES)
-    assert summary(shift).startswith("On Bee-1 the tests"), "a name keeps its capitals"
+    assert summary(shift).startswith("On Bee-1 hot-points"), "a name keeps its capitals"
 
 
-def test_one_test_and_few_tests_far_apart_have_no_median() -> None:
-    assert "(point-query, the only one of 11 tests that moved on local)" in summary(
-        finding(changes={"point-query": 3.0})
+def test_a_step_between_majors_names_the_releases_that_stand_for_the_lines() -> None:
+    text = summary(finding("14.24", "13.23", line="majors"))
+    assert "on postgres 14.24 needs 4.9 % more instructions per operation than on 13.23, the newest measured " in text
+    assert "releases of 14 and 13. 2 of 11 tests" in text
+
+
+def test_one_test_has_no_range_and_other_servers_are_named() -> None:
+    one = summary(finding(changes={"point-query": 3.0}))
+    assert one.endswith(" than on 17.4. 1 of 11 tests on local moved by more than its noise (point queries).")
+    twice = summary(finding(changes={"point-query": 3.0}, servers=("local", "medium")))
+    assert twice.endswith(
+        "1 of 11 tests on local moved by more than its noise (point queries). It is seen on medium as well."
     )
-    text = summary(finding(changes={"point-query": 45.0, "hot-points": 1.1}))
-    assert "need 1.1 to 45.0 % more instructions" in text and "median of" not in text
-    assert "(2 of 11 tests on local; most in point-query: +45.0 %)" in text
 
 
 def test_other_metrics_are_counted() -> None:
@@ -67,7 +84,7 @@ def test_other_metrics_are_counted() -> None:
     both = counted.model_copy(update={"moves": (*counted.moves, *also)})
     lead = headline(both, METRICS)
     assert lead is not None
-    assert sentences.other_metrics(lead, METRICS).endswith(" per operation +1.1 to +45.0 % in 2 tests")
+    assert sentences.other_metrics(lead, METRICS).endswith(" per operation up to +45.0 % in 2 tests")
     rest = [move(series_key("insert", metric), 1.0, 9.0) for metric in ("cs/o", "wKB/o")]
     lead = headline(both.model_copy(update={"moves": (*both.moves, *rest)}), METRICS)
     assert lead is not None
@@ -77,13 +94,24 @@ def test_other_metrics_are_counted() -> None:
     assert sentences.other_metrics(lead, METRICS) == f"{METRICS['cs/o'].noun} and {METRICS['wKB/o'].noun}"
 
 
-def test_the_noise_and_what_could_have_been_found() -> None:
-    lead = headline(finding(), METRICS)
+def test_what_one_test_would_show_is_not_passed_for_what_was_decided() -> None:
+    """The figure is of the leading test by itself; the verdict pools."""
+    quiet, loud = finding().moves
+    told = finding(moves=[quiet, loud.model_copy(update={"noise_pct": 1.5, "mde_pct": 6.1})])
+    lead = headline(told, METRICS)
     assert lead is not None
-    assert sentences.context(finding(), lead, METRICS) == (
-        "From release to release these tests vary by 0.12 % (one standard deviation); "
-        "the smallest detectable change of one of them is 0.40 % (found four times in five)."
+    assert sentences.context(told, lead, METRICS) == (
+        "From release to release hot-points varies by 1.5 % (one standard deviation), so by itself it shows a change "
+        "of 6.1 % or more (four times in five); the verdict stands on all that moved together, which shows less."
     )
+    alone = finding(moves=[quiet])
+    lead = headline(alone, METRICS)
+    assert lead is not None and sentences.context(alone, lead, METRICS).endswith("0.40 % or more (four times in five).")
+
+
+def test_people_read_one_scale_of_words() -> None:
+    assert list(sentences.TIER_WORDS.values()) == ["suspected", "confirmed", "not seen again"]
+    assert sentences.TIER_WORDS.keys() == sentences.TIERS.keys() == set(get_args(Tier))
 
 
 def test_a_warning_of_some_moves_says_of_how_many() -> None:

@@ -112,8 +112,15 @@ def _findings() -> list[Finding]:
         plans=(PlanChange(test="scan", statement="SELECT 1", before="Index Scan", after="Seq Scan"),),
         evidence=("3 of 3 blocks agree.",),
     )  # fmt: skip
+    faster = postgres.model_copy(
+        update={
+            "key": finding_key("postgres", "17", "17.3", "improvement"), "kind": "improvement", "previous": "17.2",
+            "release": "17.3", "moves": (move(SeriesKey(**key, test="scan", metric="qps"), 2500.0, 6.0),),
+            "groups": (), "functions": (), "plans": (),
+        }
+    )  # fmt: skip
     insert = {"dbms": "mysql", "line": "8.0", "server": "ser4", "config": "cy10a_bee", "benchmark": "insert"}
-    findings = [postgres]
+    findings = [postgres, faster]
     for release, previous, before, after in (("8.0.28", "8.0.27", 1.0, 0.95), ("8.0.30", "8.0.28", 0.95, 0.85)):
         steps = tuple(
             move(

@@ -150,7 +150,7 @@ def test_from_the_overview_to_why_in_three_clicks(visit: Visit) -> None:
     page = visit.open("index.html")
     page.get_by_role("link", name="postgres 17.5").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(
-        "postgres 17.5: point queries, range queries and writes 3.0 % more instructions"
+        "postgres 17.5: update-index needs 3.0 % more instructions"
     )
     expect(page.get_by_text("3 of 3 blocks agree.")).to_be_visible()
     expect(page.get_by_role("cell", name="+900", exact=True)).to_be_visible()
@@ -196,6 +196,22 @@ def test_search_and_only_regressions_filter_the_heat_table(visit: Visit) -> None
 def test_only_regressions_filters_the_findings(visit: Visit) -> None:
     page = visit.open("findings/index.html?only=1&q=mysql")
     expect(page.locator("tr[data-text]:visible")).to_have_count(2)
+    page.get_by_label("Search").fill("8.0.30")
+    expect(page.locator("tr[data-text]:visible")).to_have_count(1)
+
+
+def test_what_is_folded_opens_by_key_and_by_search(visit: Visit) -> None:
+    page = visit.open("index.html")
+    folded = page.get_by_role("link", name="postgres 17.3")
+    expect(folded).to_be_hidden()
+    page.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(folded).to_be_visible()
+    page.reload()
+    expect(folded).to_be_hidden()
+    page.get_by_label("Search").fill("17.3")
+    expect(folded).to_be_visible()
+    expect(page.locator("tr[data-text]:visible")).to_have_count(1)
     page.get_by_label("Search").fill("8.0.30")
     expect(page.locator("tr[data-text]:visible")).to_have_count(1)
 
@@ -267,6 +283,9 @@ def test_without_scripts_every_table_is_there(browser: Browser, address: str) ->
     assert page.locator("table.heat:visible").count() == 2
     assert page.locator(".controls:visible, .chart:visible").count() == 0
     expect(page.get_by_role("cell", name="1.030").first).to_be_visible()
+    page.goto(f"{address}/index.html")
+    page.locator("summary").click()
+    expect(page.get_by_role("link", name="postgres 17.3")).to_be_visible()
     context.close()
 
 

@@ -17,10 +17,10 @@ def test_the_metric_that_moved_in_most_tests_leads_as_in_the_issue() -> None:
     moves = (*counted.moves, move(series_key("point-query", "qps"), 1000.0, -20.0))
     row = finding_summary(counted.model_copy(update={"moves": moves}), METRICS)
     (change, *others) = row.changes
-    assert (change.metric, change.tests, change.signed) == ("insn/o", 2, "+4.0 %")
+    assert (change.metric, change.tests, change.size) == ("insn/o", 2, "up to +5.0 %")
     assert (change.worst_pct, change.worst_test) == (5.0, "insert")
     assert [other.metric for other in others] == ["qps"]
-    assert row.short == "insn/o +4.0 %"
+    assert row.short == "insn/o +5.0 %"
     alike = finding_summary(counted.model_copy(update={"moves": (counted.moves[0], moves[-1])}), METRICS)
     assert alike.short == "qps −20.0 %", "among equals, throughput first"
     assert (alike.changes[0].tests, alike.changes[0].worst_test) == (1, "point-query")
@@ -36,6 +36,14 @@ def test_a_gain_in_one_metric_and_a_loss_in_another_have_their_colours() -> None
 def test_a_finding_without_series_says_so() -> None:
     row = finding_summary(finding().model_copy(update={"moves": ()}), METRICS)
     assert row.title == "postgres 17.5: no series listed" and row.changes == () and row.short == ""
+
+
+def test_a_step_between_majors_is_named_by_its_lines() -> None:
+    row = finding_summary(finding("14.24", "13.23", line="majors"), METRICS)
+    assert (row.name, row.step, row.about) == ("postgres 13 → 14", "13 → 14", "regression, 14.24 against 13.23")
+    point = finding_summary(finding(tier="provisional"), METRICS)
+    assert (point.name, point.step, point.about) == ("postgres 17.5", "17.5", "regression after 17.4")
+    assert point.sure == "suspected" and point.title == f"{point.name}: {point.verdict}"
 
 
 def test_the_state_is_the_last_event_that_changes_one_and_the_issue_the_newest_that_can_be_followed() -> None:

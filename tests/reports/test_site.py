@@ -26,8 +26,8 @@ from history.model import FindingEvent, Fingerprint, IssueLink, Measurement, Rel
 from history.store import Store
 from presentation import addresses
 from presentation.addresses import LineKey
-from presentation.headline import finding_order
 from presentation.number_format import grouped, signed
+from presentation.ranking import finding_order
 from reports.feed import feed
 from reports.pages.finding import effects, move_rows
 from reports.pages.finding_summary import HAPPENED
