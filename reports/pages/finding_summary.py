@@ -25,7 +25,7 @@ from presentation.number_format import probability, signed
 HAPPENED = frozenset(
     (
         "detected", "confirmed", "refuted", "held", "released", "digested", "filed", "updated", "acknowledged",
-        "snoozed", "woke", "recovered", "returned", "withdrawn", "not-a-bug", "closed", "reopened", "gone",
+        "snoozed", "woke", "recovered", "returned", "withdrawn", "folded", "not-a-bug", "closed", "reopened", "gone",
     )
 )  # fmt: skip
 
