@@ -20,7 +20,7 @@ from history.model import Row
 
 Action = Literal[
     "file", "adopt", "edit", "update", "recover", "return", "withdraw", "wake", "close", "hold", "digest", "gone",
-    "duplicate", "record", "answer",
+    "duplicate", "fold", "record", "answer",
 ]  # fmt: skip
 
 #: Keys that are no boundary.
@@ -86,6 +86,8 @@ class World(NamedTuple):
     that count, as after a change of the method of measuring."""
     builds: frozenset[str] = frozenset()
     """Keys of findings that are shown and not filed, since two builders made the two sides."""
+    folded: Mapping[str, str] = MappingProxyType({})
+    """By key of an issue: that of the issue which tells of the same change, known to be one since both were filed."""
 
 
 def issue_state_in(world: World, key: str) -> IssueState:
@@ -121,5 +123,6 @@ def to_confirmed(issue_state: IssueState) -> tuple[NewEvent, ...]:
 
 
 def carried(subject: Subject) -> tuple[str, ...]:
-    keys = (subject.key, subject.finding.key, *(other.key for other in (*subject.beside, *subject.same)))
+    others = (*subject.beside, *subject.same, *subject.members)
+    keys = (subject.key, subject.finding.key, *(other.key for other in others))
     return tuple(dict.fromkeys(keys))

@@ -31,6 +31,7 @@ def recovered_comment(event: str, finding: Finding, back: Recovered) -> tuple[st
         release=back.release,
         tests=list(back.tests),
         of=back.of,
+        others=back.others,
         previous=finding.previous,
         lost_at=finding.release,
         limit=TESTS_IN_COMMENT,

@@ -8,7 +8,7 @@ from alerts.changes import ENVIRONMENT, World, issue_state_in
 from alerts.lifecycle import OPEN, State
 from alerts.settings import Filing
 from alerts.subject import Subject
-from history.model import MAJORS
+from history.model import MAJORS, Finding
 
 
 def held_subjects(candidates: Sequence[Subject], world: World, filing: Filing) -> dict[str, str]:
@@ -22,13 +22,20 @@ def held_subjects(candidates: Sequence[Subject], world: World, filing: Filing) -
     for server in sorted({line[0] for line in world.lines}):
         lines = {(dbms, line) for where, dbms, line in world.lines if where == server and line != MAJORS}
         moved = [subject for subject in candidates if _at_the_edge(subject, server, world)]
-        shaken = {(subject.finding.dbms, subject.finding.line) for subject in moved} & lines
+        shaken = {line for subject in moved for line in _lines_of(subject.finding)} & lines
         if len(shaken) < filing.common_mode_lines or len(shaken) < filing.common_mode_share * len(lines):
             continue
         key = _issue_key(server, moved, world)
         if key:
             held |= {subject.key: key for subject in moved}
     return held
+
+
+def _lines_of(finding: Finding) -> set[tuple[str, str]]:
+    """The lines that moved. Where functions show what changed it is one change, however many lines it came to; that
+    several lines moved alike in time alone is what a machine does as well."""
+    others = [] if finding.functions else [row.line for row in finding.lines]
+    return {(finding.dbms, line) for line in (finding.line, *others)}
 
 
 def _at_the_edge(subject: Subject, server: str, world: World) -> bool:

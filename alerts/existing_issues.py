@@ -23,6 +23,9 @@ from alerts.subject import Subject
 from alerts.trackers import Issue
 from history.versions import version_key
 
+#: Events with which we close an issue.
+CLOSED_FOR = ("recovered", "withdrawn", "folded")
+
 
 def existing_issue_changes(
     world: World, subject: Subject, issue_state: IssueState, settings: AlertSettings
@@ -38,7 +41,7 @@ def existing_issue_changes(
         return []
     back = world.recoveries.get(key)
     if state in OPEN:
-        if not issue.open and not began(world, issue_state, "recovered", "withdrawn"):
+        if not issue.open and not began(world, issue_state, *CLOSED_FOR):
             return [closed_by_person(issue_state, issue)]
         if back and f"recovered:{back.release}" not in issue_state.kept_open:
             return [_recover(subject, issue_state, issue, back)]
@@ -53,6 +56,8 @@ def existing_issue_changes(
         return [_return(subject, issue_state, issue, f"{issue_state.recovered_at} no longer gives it back.")]
     if state is State.WITHDRAWN and subject.finding.tier in settings.filing.tiers and back is None:
         return [_return(subject, issue_state, issue, "with the results of today the detector finds it again.")]
+    if state is State.FOLDED and subject.finding.tier in settings.filing.tiers and back is None:
+        return [_return(subject, issue_state, issue, "it no longer belongs to the change that it was taken for.")]
     return [_reopened_by_person(issue_state, issue)] if issue.open else []
 
 
@@ -189,9 +194,11 @@ def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
     for key, issue in sorted(world.issues.items()):
         issue_state = issue_state_in(world, key)
         place = tuple(key.split("/")[:2])
-        if key in detected or issue_state.state not in OPEN or key.startswith((DIGEST, ENVIRONMENT)):
+        if key in detected or key in world.folded or issue_state.state not in OPEN:
             continue
-        if not issue.open and not began(world, issue_state, "recovered", "withdrawn"):
+        if key.startswith((DIGEST, ENVIRONMENT)):
+            continue
+        if not issue.open and not began(world, issue_state, *CLOSED_FOR):
             changes.append(closed_by_person(issue_state, issue))
         # A line this history does not measure is another history's business, and where a side of the boundary has no
         # blocks that count nothing was looked at.
@@ -207,4 +214,33 @@ def vanished_changes(world: World, settings: AlertSettings) -> list[Change]:
                 changes.append(
                     Change(action="record", key=key, number=issue.number, why=why, events=(NewEvent(event=MISSED),))
                 )
+    return changes
+
+
+def folded_changes(world: World) -> list[Change]:
+    """Issues of lines whose change turned out to be that of another issue: closed, and said why. Where a person opens
+    one again it stays open."""
+    changes = []
+    for key, into in sorted(world.folded.items()):
+        issue, issue_state, leading = world.issues.get(key), issue_state_in(world, key), world.issues.get(into)
+        if issue is None:
+            continue
+        if issue_state.state is State.FOLDED and issue.open and not began(world, issue_state, "returned"):
+            changes.append(_reopened_by_person(issue_state, issue))
+        if issue_state.state not in OPEN:
+            continue
+        if not issue.open and not began(world, issue_state, *CLOSED_FOR):
+            changes.append(closed_by_person(issue_state, issue))
+        elif leading is not None and "folded:" not in issue_state.kept_open:
+            changes.append(
+                Change(
+                    action="fold",
+                    key=key,
+                    number=issue.number,
+                    why=f"the same change as issue {leading.number}",
+                    comment=comment(_once(issue_state, "folded"), "folded", of=leading.number),
+                    close="duplicate",
+                    events=(NewEvent(event="folded", detail={"into": into}),),
+                )
+            )
     return changes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
+from alerts.answering import MUTE
 from alerts.errors import UnknownIssue
 from alerts.issue_state import IssueState, issue_state_of, moment_after
 from alerts.lifecycle import State, next_state
 from alerts.observation import Observation
-from history.keys import issue_key
-from history.model import Finding, FindingEvent, Row
+from alerts.subject import issue_key_of
+from history.model import FindingEvent, Row
 from history.store import Store
 
 
@@ -28,12 +28,15 @@ class IssueRow(Row):
     note: str = ""
 
 
-def key_of(findings: Iterable[Finding], key: str) -> str:
-    """The key of the issue, where `key` is that of a finding, as `pointdrop detect` and the pages print it."""
-    for finding in findings:
-        if finding.key == key:
-            return issue_key(finding.dbms, finding.line, finding.release, finding.kind)
-    return key
+def key_of(store: Store, key: str, tracker: str) -> str:
+    """The key of the issue that tells a finding, where `key` is that of a finding, as `pointdrop detect` and the pages
+    print it: of the findings of one change, the one that has an issue, else the one that leads it."""
+    findings = store.findings()
+    lead = next((finding.folded_under or finding.key for finding in findings if finding.key == key), "")
+    of_change = [finding for finding in findings if lead and lead in (finding.key, finding.folded_under)]
+    keys = [issue_key_of(finding) for finding in sorted(of_change, key=lambda finding: finding.key != lead)]
+    filed = (name for name in keys if issue_state_of(name, store.events(name), tracker).state not in MUTE)
+    return next(filed, keys[0] if keys else key)
 
 
 def issue_list(observed: Observation) -> list[IssueRow]:

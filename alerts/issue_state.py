@@ -100,7 +100,7 @@ def issue_state_of(key: str, events: Iterable[FindingEvent], tracker: str) -> Is
                 missed.clear()
             case "snoozed":
                 values["snoozed"] = detail
-            case "recovered" | "withdrawn":
+            case "recovered" | "withdrawn" | "folded":
                 closed_for = f"{event.event}:{detail.get('release', '')}"
                 values["recovered_at"] = str(detail.get("release", ""))
             case "reopened" if closed_for:

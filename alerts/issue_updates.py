@@ -12,7 +12,7 @@ from alerts.subject import Subject
 from alerts.trackers import Draft
 from history.keys import boundary
 from history.model import MAJORS
-from presentation.number_format import signed
+from presentation.number_format import listing, signed
 
 #: Tests that moved must change by this share, and by at least MORE_TESTS, to be news.
 MORE_SHARE, MORE_TESTS = 0.25, 2
@@ -29,6 +29,7 @@ def issue_facts(subject: Subject, draft: Draft) -> dict[str, Any]:
     return {
         # On `majors` the boundary is that of two lines, whatever their newest releases of the day are.
         **({"lines": lines} if finding.line == MAJORS else {}),
+        **({"other_lines": {row.line: row.release for row in finding.lines}} if finding.lines else {}),
         "previous": finding.previous,
         "release": finding.release,
         "title": draft.title,
@@ -51,6 +52,10 @@ def updates(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     servers = sorted(set(new["servers"]) - set(old["servers"]))
     if servers:
         sentences.append(f"Also seen on {' and '.join(servers)}.")
+    known = old.get("other_lines", {})
+    more = [f"{release} (line {line})" for line, release in new.get("other_lines", {}).items() if line not in known]
+    if more:
+        sentences.append(f"The same change is in {listing(more)}.")
     grown = abs(new["moved"] - old["moved"])
     if grown >= MORE_TESTS and grown >= MORE_SHARE * old["moved"]:
         each = ", counted on each server" if max(len(new["servers"]), len(old["servers"])) > 1 else ""

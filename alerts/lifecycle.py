@@ -39,6 +39,8 @@ class State(Enum):
     """Open again: it was recovered or withdrawn, and the same boundary is back."""
     WITHDRAWN = "withdrawn"
     """Closed by Pointdrop: with more results the detector no longer finds it."""
+    FOLDED = "folded"
+    """Closed by Pointdrop: it is the same change as another line's, and told in that issue."""
     NOT_A_BUG = "not-a-bug"
     """Closed by a person's command, for good."""
     CLOSED = "closed"
@@ -52,7 +54,7 @@ OPEN = frozenset({State.FILED, State.UPDATED, State.ACKNOWLEDGED, State.SNOOZED,
 #: States in which Pointdrop says nothing.
 SILENT = frozenset({State.ACKNOWLEDGED, State.SNOOZED})
 #: States whose issue Pointdrop closed.
-CLOSED_BY_US = frozenset({State.RECOVERED, State.WITHDRAWN})
+CLOSED_BY_US = frozenset({State.RECOVERED, State.WITHDRAWN, State.FOLDED})
 #: States before an issue of its own exists.
 WAITING = frozenset({State.NEW, State.CONFIRMED, State.HELD})
 
@@ -69,8 +71,9 @@ _EVENTS_IN_WORDS = {
     "snoozed": "`/snooze N`",
     "woke": "N more releases were measured",
     "recovered": "a later release gave it back; commented and closed",
-    "returned": "the recovery no longer holds; commented and re-opened",
+    "returned": "the reason for its close no longer holds; commented and re-opened",
     "withdrawn": "not found any more on two days; commented and closed",
+    "folded": "the same change as in another line, whose issue tells it; commented and closed",
     "not-a-bug": "`/not-a-bug`; closed",
     "closed": "a person closed the issue",
     "reopened": "a person re-opened the issue",
@@ -107,6 +110,10 @@ TRANSITIONS: dict[tuple[State, str], State] = {
     (S.WITHDRAWN, "reopened"): S.UPDATED,
     (S.WITHDRAWN, "not-a-bug"): S.NOT_A_BUG,
     (S.WITHDRAWN, "gone"): S.GONE,
+    (S.FOLDED, "returned"): S.RETURNED,
+    (S.FOLDED, "reopened"): S.UPDATED,
+    (S.FOLDED, "not-a-bug"): S.NOT_A_BUG,
+    (S.FOLDED, "gone"): S.GONE,
     (S.NOT_A_BUG, "reopened"): S.UPDATED,
     (S.NOT_A_BUG, "gone"): S.GONE,
     (S.CLOSED, "reopened"): S.UPDATED,
@@ -121,6 +128,7 @@ for _open in OPEN:
         (_open, "snoozed"): S.SNOOZED,
         (_open, "recovered"): S.RECOVERED,
         (_open, "withdrawn"): S.WITHDRAWN,
+        (_open, "folded"): S.FOLDED,
         (_open, "not-a-bug"): S.NOT_A_BUG,
         (_open, "closed"): S.CLOSED,
         (_open, "gone"): S.GONE,

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from alerts.answering import answered_by, folded_issues, led_by_issues
 from alerts.changes import DIGEST, ENVIRONMENT, Change, World
 from alerts.comment_texts import comment
 from alerts.context import Context, context_from
 from alerts.errors import IncompleteIssue, IssueGone
 from alerts.issue_state import IssueState, issue_state_of
-from alerts.lifecycle import CLOSED_BY_US, OPEN, WAITING, State
+from alerts.lifecycle import CLOSED_BY_US, OPEN, State
 from alerts.marker import event_of
-from alerts.recovery import recovery
+from alerts.recovery import Recovered, recovered_in_all_lines, recoveries
 from alerts.render import render
 from alerts.settings import AlertSettings
 from alerts.subject import Subject, not_filed, subjects
 from alerts.trackers import Draft, Issue, Tracker
 from history.keys import boundary
-from history.model import MAJORS, Finding
 from history.store import Store
-from history.versions import sort_versions, version_key
+from history.versions import sort_versions
 from presentation.commands import measurable_here
+
+#: Comments of ours that close an issue or open it again.
+CLOSINGS = ("recovered", "withdrawn", "folded", "returned")
 
 
 class Observation(NamedTuple):
@@ -54,7 +57,16 @@ def observe(
 
     for key in issues:
         issue_state(key)
+    findings = led_by_issues(findings, settings.filing.kinds, issues, issue_state)
     answered, renamed = answered_by(subjects(findings, settings.filing.kinds, settings.metrics), issues, issue_state)
+    folded = folded_issues(answered, findings, issues, issue_state)
+    back: dict[str, Recovered] = {}
+    for at, subject in enumerate(answered):
+        of_change = recoveries(subject, findings, settings.recovery, settings.filing.tiers)
+        if recovered := recovered_in_all_lines(subject, of_change):
+            back[subject.key] = recovered
+        releases = {key: recovered.release for key, recovered in of_change.items()}
+        answered[at] = subject.model_copy(update={"back": releases})
     for subject in answered:
         issue_state(subject.key)
         if issue_state(subject.key).where:
@@ -63,10 +75,6 @@ def observe(
     half_done = _half_done(tracker, issues, issue_states)
     contexts = {subject.key: context_from(store, subject.finding, settings) for subject in answered}
     drafts, refused = _drafts(answered, contexts, issues, issue_states, renamed, settings)
-    back = {
-        subject.key: recovery(subject.finding, findings, settings.recovery, settings.filing.tiers)
-        for subject in answered
-    }
     world = World(
         now=now,
         subjects=tuple(answered),
@@ -74,7 +82,7 @@ def observe(
         issue_states=issue_states,
         issues=issues,
         gone=frozenset(gone),
-        recoveries={key: recovered for key, recovered in back.items() if recovered},
+        recoveries=back,
         lines=frozenset((server, dbms, line) for dbms, line, server, _, _ in store.lines()),
         releases=_releases(answered, contexts),
         renamed=renamed,
@@ -90,6 +98,7 @@ def observe(
             and not _boundary_measured(store, issue_states[key])
         ),
         builds=not_filed(findings),
+        folded=folded,
     )
     return Observation(world, duplicates, refused, tuple(f"{key}: {error}" for key, error in gone.items()))
 
@@ -115,52 +124,6 @@ def duplicates_of(issues: Iterable[Issue]) -> tuple[dict[str, Issue], list[Chang
                 )
             )
     return first_issues, changes
-
-
-def answered_by(
-    detected: Sequence[Subject], issues: dict[str, Issue], issue_state: Callable[[str], IssueState]
-) -> tuple[list[Subject], dict[str, str]]:
-    """Subjects under the key of the issue that already answers for them, and the new names among these.
-
-    With more results a boundary can move inside its suspect range (8.0.29 was not measured, now it is): the finding
-    has another key, but it is the same changepoint and keeps its issue. Never when the older key is detected as well.
-    """
-    own = {subject.key for subject in detected}
-    free = {
-        key: issue_state(key)
-        for key in issues
-        if key not in own and not key.startswith((DIGEST, ENVIRONMENT)) and issue_state(key).state not in WAITING
-    }
-    answered: list[Subject] = []
-    renamed: dict[str, str] = {}
-    for subject in detected:
-        own_state = issue_state(subject.key)
-        older = ""
-        if own_state.state in WAITING and subject.key not in issues:
-            older = own_state.alias_of if own_state.alias_of in free else _same_range(subject.finding, free)
-        if older:
-            renamed[subject.key] = older
-            free.pop(older)
-            answered.append(subject.model_copy(update={"key": older}))
-        else:
-            answered.append(subject)
-    return answered, renamed
-
-
-def _same_range(finding: Finding, free: dict[str, IssueState]) -> str:
-    """The key of an issue of the same kind and line whose suspect range overlaps the finding's."""
-
-    for key, issue_state in sorted(free.items()):
-        previous, release = issue_state.told.get("previous"), issue_state.told.get("release")
-        if not (previous and release) or finding.line == MAJORS:
-            continue
-        same = key.split("/")[:2] == [finding.dbms, finding.line] and key.endswith(f"/{finding.kind}")
-        overlap = max(version_key(finding.dbms, previous), version_key(finding.dbms, finding.previous)) < min(
-            version_key(finding.dbms, release), version_key(finding.dbms, finding.release)
-        )
-        if same and overlap:
-            return key
-    return ""
 
 
 def _boundary_measured(store: Store, issue_state: IssueState) -> bool:
@@ -216,7 +179,7 @@ def _half_done(tracker: Tracker, issues: dict[str, Issue], issue_states: dict[st
                 events = [event_of(comment.body) for comment in tracker.comments(issue.number) if comment.ours]
             except IssueGone:
                 continue
-            closings = [event for event in events if event.partition(":")[0] in ("recovered", "withdrawn", "returned")]
+            closings = [event for event in events if event.partition(":")[0] in CLOSINGS]
             newest_events |= {key: closings[-1]} if closings else {}
     return newest_events
 

@@ -25,7 +25,14 @@ from alerts.changes import (
 from alerts.collective_issues import Listed, digest_draft, environment_draft
 from alerts.comment_texts import comment
 from alerts.common_mode import held_subjects
-from alerts.existing_issues import began, closed_by_person, existing_issue_changes, vanished_changes, withdraw
+from alerts.existing_issues import (
+    began,
+    closed_by_person,
+    existing_issue_changes,
+    folded_changes,
+    vanished_changes,
+    withdraw,
+)
 from alerts.issue_state import ALIAS, RENAMED, TOLD, IssueState
 from alerts.issue_updates import issue_facts
 from alerts.lifecycle import OPEN, WAITING, State
@@ -65,6 +72,7 @@ def plan_changes(world: World, settings: AlertSettings) -> list[Change]:
             changes += existing_issue_changes(world, subject, issue_state, settings)
     changes += _results(world)
     changes += vanished_changes(world, settings)
+    changes += folded_changes(world)
     changes += _environment(world, held, settings)
     return changes + _file(world, new, settings)
 

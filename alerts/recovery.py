@@ -1,12 +1,17 @@
-"""Whether later releases have given a regression back. Pure, over the findings of one detection."""
+"""Whether later releases have given a regression back. Pure, over the findings of one detection.
+
+An issue about a change of several lines is recovered when every line that was measured at point releases has it back: a
+fix in 18.5 helps nobody on 17. What is seen on `majors` alone cannot be given back there and is not waited for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 
 from alerts.settings import Recovery
-from history.model import Finding, Move, Row, Tier
+from alerts.subject import Subject
+from history.model import MAJORS, Finding, Move, Row, Tier
 from history.versions import version_key
 from presentation.headline import goes_its_way
 
@@ -28,6 +33,8 @@ class Recovered(Row):
     tests: tuple[GivenBack, ...]
     of: int
     """Tests that had lost."""
+    others: tuple[str, ...] = ()
+    """Releases that gave it back in the other lines of the change."""
 
 
 def recovery(
@@ -66,3 +73,21 @@ def recovery(
         if len(back) >= settings.of_tests * len(lost):
             return Recovered(release=other.release, tests=tuple(back), of=len(lost))
     return None
+
+
+def recoveries(
+    subject: Subject, findings: Sequence[Finding], settings: Recovery, tiers: Collection[Tier] = SURE
+) -> dict[str, Recovered]:
+    """By key of a finding of the subject's change: where it was given back; those that were not are not there."""
+    of_change = (subject.finding, *(member for member in subject.members if member.line != MAJORS))
+    found = {one.key: recovery(one, findings, settings, tiers) for one in of_change}
+    return {key: recovered for key, recovered in found.items() if recovered}
+
+
+def recovered_in_all_lines(subject: Subject, of_change: Mapping[str, Recovered]) -> Recovered | None:
+    """What gave back the finding of an issue, once all lines have it back."""
+    members = [member for member in subject.members if member.line != MAJORS]
+    recovered = of_change.get(subject.finding.key)
+    if recovered is None or any(member.key not in of_change for member in members):
+        return None
+    return recovered.model_copy(update={"others": tuple(of_change[member.key].release for member in members)})

@@ -22,6 +22,7 @@ from alerts.trackers import Draft
 from history.model import Finding
 from presentation import sentences
 from presentation.addresses import of_finding
+from presentation.change_lines import line_rows, probably_affected
 from presentation.commands import commands, measurable_here, source_address
 from presentation.findings import functions_frame, groups_frame, records
 from presentation.headline import Headline, title
@@ -71,6 +72,9 @@ def render(
         "summary": sentences.summary(finding, lead),
         "noise": sentences.context(finding, lead, metrics),
         "groups": records(groups_frame(finding, metrics))[:GROUP_ROWS],
+        "lines": line_rows(finding, metrics),
+        "back": subject.back,
+        "probable": probably_affected(finding),
         "trends": fenced(trend_lines(context.trends, context.releases, finding.release)),
         "evidence": (sentences.sureness(finding.tier), *finding.evidence),
         "warnings": sentences.warnings(finding),
@@ -98,6 +102,7 @@ def render(
         Section("marker", Markdown(marker(subject.key, also)), REQUIRED),
         block("summary", REQUIRED),
         block("groups", REQUIRED),
+        *([block("lines", REQUIRED)] if values["lines"] else []),
         block("trends", 60),
         block("evidence", REQUIRED),
         block("suspects", REQUIRED),

@@ -155,7 +155,7 @@ def _report(
     silent: Sequence[str],
 ) -> SyncReport:
     counts = Counter(change.action for change in done)
-    closed = counts["recover"] + counts["withdraw"] + counts["duplicate"]
+    closed = counts["recover"] + counts["withdraw"] + counts["duplicate"] + counts["fold"]
     opened = counts["return"] + sum(bool(change.url) for change in done)
     return SyncReport(
         tracker=name,

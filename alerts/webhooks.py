@@ -42,6 +42,7 @@ VERBS = {
     "recovered": "was given back by a later release",
     "returned": "is back",
     "withdrawn": "is no longer found",
+    "folded": "is the same change as another line's",
     "digested": "is in the digest",
     "acknowledged": "was acknowledged",
     "snoozed": "was snoozed",

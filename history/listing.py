@@ -25,7 +25,7 @@ KINDS = (
     "links",
     "corrections",
 )
-FINDING_COLUMNS = {"key", "kind", "tier", "cause", "dbms", "line", "previous", "release"}
+FINDING_COLUMNS = {"key", "kind", "tier", "cause", "dbms", "line", "previous", "release", "same_as"}
 
 
 def rows_of(store: Store, what: str, wanted: dict[str, str | None], session: str | None = None) -> list[dict[str, Any]]:

@@ -17,11 +17,12 @@ from presentation.ranking import finding_order
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: Columns of a finding; `tests` counts those that moved in any metric, the rest is of the headline.
+#: Columns of a finding; `tests` counts those that moved in any metric, `folded_under` is the key of the finding that
+#: tells the same change, the rest is of the headline.
 FINDING_COLUMNS = {
     "finding": "str", "kind": "str", "cause": "str", "tier": "str", "dbms": "str", "line": "str", "previous": "str",
     "release": "str", "title": "str", "tests": "int64", "metric": "str", "median_pct": "float64",
-    "worst_pct": "float64", "worst_test": "str", "probability": "float64",
+    "worst_pct": "float64", "worst_test": "str", "probability": "float64", "folded_under": "str",
 }  # fmt: skip
 #: Columns of a moved series: levels in `unit`, changes and their 95 % interval in percent.
 MOVE_COLUMNS = {
@@ -86,6 +87,7 @@ def finding_row(finding: Finding, metrics: MetricRegistry) -> dict[str, Any]:
         "worst_pct": lead.change.worst_pct,
         "worst_test": lead.change.worst_test,
         "probability": lead.probability,
+        "folded_under": finding.folded_under,
     }
 
 

@@ -56,7 +56,8 @@ def feed(snapshot: Snapshot, settings: ReportSettings) -> str:
         events = snapshot.events_of(finding)
         return events[-1].at if events else first_seen.get((finding.dbms, finding.release), EPOCH)
 
-    entries = sorted(snapshot.findings, key=lambda finding: (updated(finding), finding.key), reverse=True)[:MAX_ENTRIES]
+    told = [finding for finding in snapshot.findings if not finding.folded_under]
+    entries = sorted(told, key=lambda finding: (updated(finding), finding.key), reverse=True)[:MAX_ENTRIES]
     add(root, "updated", max((updated(finding) for finding in entries), default=EPOCH).isoformat())
     for finding in entries:
         row = finding_summary(finding, settings.metrics, snapshot.events_of(finding), snapshot.links_of(finding))

@@ -397,8 +397,8 @@ class Writer:
         return run
 
 
-def write_history(path: Path) -> None:
-    """Flat levels of every test and release of LINES, one session a server, one block a run."""
+def write_history(path: Path, lines: Mapping[tuple[str, str], Sequence[str]] = LINES) -> None:
+    """Flat levels of every test and release of `lines`, one session a server, one block a run."""
     flat = [
         measurement(test, metric, value) for test in TESTS for metric, value in {"insn/o": BASE[test], **FIELD}.items()
     ]
@@ -406,7 +406,7 @@ def write_history(path: Path) -> None:
         writer = Writer(store, start=NOW)
         for server in SERVERS:
             session = writer.session(f"s-{server}", server, 0)
-            for (dbms, line), releases in LINES.items():
+            for (dbms, line), releases in lines.items():
                 for version in releases:
                     release = Release(dbms=dbms, version=version, line=line)
                     writer.run(session, release, "default", "sysbench", lambda _: flat, blocks=1, lane="time")

@@ -15,7 +15,9 @@ from __future__ import annotations
 from history.model.findings import (
     NOT_FILED,
     Cause,
+    ChangeLine,
     Direction,
+    ExplainedStep,
     Finding,
     FindingEvent,
     FindingKind,
@@ -26,6 +28,7 @@ from history.model.findings import (
     Move,
     Part,
     PlanChange,
+    ProbableLine,
     SettingChange,
     SettingsSplit,
     SplitCause,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from history.model.series import SeriesKey
-from history.model.values import Better, Count, Moment, Name, Row, Value
+from history.model.values import MAJORS, Better, Count, Moment, Name, Row, Value
 
 FindingKind = Literal["regression", "improvement", "environment", "drift"]
 Tier = Literal["confirmed", "provisional", "unconfirmed"]
@@ -144,6 +144,61 @@ class SettingsSplit(Row):
     tests: tuple[SplitRow, ...] = ()
 
 
+class ChangeLine(Row):
+    """Another line that the change of a finding came to."""
+
+    line: Name
+    previous: Name
+    release: Name
+    test: str
+    metric: str
+    """In which the leading finding moved most, so that the sizes of all lines compare."""
+    change_pct: Value
+    tier: Tier
+    finding: Name
+    """Its key."""
+    between_majors: bool = False
+    """Of this line the newest release alone shows it, beside that of the line before, which is `previous`."""
+
+    @classmethod
+    def of(cls, finding: Finding, line: str, test: str, metric: str) -> ChangeLine:
+        """The row of `finding`: its change of `test` in `metric`, or where it has none its largest."""
+        of_test = [move for move in finding.moves if (move.key.test, move.key.metric) == (test, metric)]
+        move = max(of_test or finding.moves, key=lambda move: (abs(move.change_pct), move.key.id))
+        return cls(
+            line=line,
+            previous=finding.previous,
+            release=finding.release,
+            test=move.key.test,
+            metric=move.key.metric,
+            change_pct=move.change_pct,
+            tier=finding.tier,
+            finding=finding.key,
+            between_majors=finding.line == MAJORS,
+        )
+
+
+class ProbableLine(Row):
+    """A line with a release of the same day as the change, and nothing measured that could show it."""
+
+    line: Name
+    release: Name
+
+
+class ExplainedStep(Row):
+    """What findings at point releases explain of the step of one series between two majors."""
+
+    key: SeriesKey
+    change_pct: Value
+    explained_pct: Value
+    rest_pct: Value
+    """What is left, as a factor: 1 + change is (1 + explained) times (1 + rest)."""
+    by: tuple[Name, ...]
+    """Keys of these findings."""
+    whole: bool
+    """Whether what is left is no change of its own."""
+
+
 class Finding(Row):
     """One boundary, with all the series that move there.
 
@@ -175,6 +230,26 @@ class Finding(Row):
     evidence: tuple[str, ...] = ()
     """Sentences: blocks that agree, noise floor, what one test by itself would show, what the control did."""
     warnings: tuple[str, ...] = ()
+    lines: tuple[ChangeLine, ...] = ()
+    """The other lines of the same change; only the leading finding of a change has them."""
+    probably_affected: tuple[ProbableLine, ...] = ()
+    same_as: str = ""
+    """Key of the finding that leads the change this one belongs to; empty where it leads or stands alone."""
+    explained: tuple[ExplainedStep, ...] = ()
+    """On `majors`: the steps that findings at point releases explain."""
+    explained_by: tuple[str, ...] = ()
+    """Keys of the findings that lead these changes, the one that explains most first."""
+
+    @property
+    def wholly_explained(self) -> bool:
+        """Whether nothing of the step between majors is left that goes the finding's way."""
+        whole = {step.key for step in self.explained if step.whole}
+        return bool(whole) and all(move.key in whole for move in self.moves if move.direction == self.kind)
+
+    @property
+    def folded_under(self) -> str:
+        """Key of the finding that is told in place of this one; empty for what is told by itself."""
+        return self.same_as or (self.explained_by[0] if self.wholly_explained else "")
 
 
 def finding_key(dbms: str, line: str, release: str, kind: str) -> str:

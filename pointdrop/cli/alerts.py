@@ -223,7 +223,7 @@ def show_command(
     store, where, settings = _open(history, tracker, issues)
     with store:
         observed = observe(store, where, settings, datetime.now(UTC))
-        key = key_of(store.findings(), key)
+        key = key_of(store, key, where.name)
         line = next((line for line in issue_list(observed) if line.key == key), None)
         events = store.events(key)
     if line is None:
@@ -256,7 +256,7 @@ def ack_command(
 
     store, where, _ = _open(history, tracker, issues)
     with store:
-        key = key_of(store.findings(), key)
+        key = key_of(store, key, where.name)
         state = acknowledge(store, key, where.name, actor=_who(), reason=reason, at=datetime.now(UTC))
     typer.echo(f"{key} is {state.value} now.")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from presentation import sentences
+from presentation.change_lines import line_rows, probably_affected
 from presentation.findings import (
     FINDING_COLUMNS,
     finding_record,
@@ -45,6 +46,15 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
         )
     if len(moves) > MOVES_SHOWN:
         lines.append(f"  and {len(moves) - MOVES_SHOWN} smaller moves")
+    if finding.folded_under:
+        lines.append(f"  the same change as {finding.folded_under}")
+    for row in line_rows(finding, metrics)[1:]:
+        lines.append(
+            f"  the same change in line {row.line}: {row.release} after {row.previous}, {row.test} {row.metric} "
+            f"{signed(row.change_pct)}, {row.tier}{', between majors' * row.between_majors} ({row.finding})"
+        )
+    if probable := probably_affected(finding):
+        lines.append(f"  {probable}")
     lines += [f"  {sentence}" for sentence in (sentences.suspect_range(finding), *finding.evidence)]
     lines += [f"  warning: {warning}" for warning in sentences.warnings(finding)]
     return "\n".join(lines) + "\n"

@@ -15,6 +15,7 @@ from detector.attachments import attach, missed_service_levels
 from detector.detection import Part, join, parts_of
 from detector.errors import DetectorError
 from detector.releases.families import families
+from detector.shared_changes import tie
 from history.metrics import MetricRegistry, load_metrics
 from history.model import Finding, FunctionCost, Move, Series, SeriesKey, StatementPlan
 from history.store import Store
@@ -55,11 +56,14 @@ def run_detection(
 
 
 def find(series: list[Series], settings: DetectorSettings, store: Store, scheduler: str | None = None) -> list[Finding]:
-    """Findings in `series`, with suspects, functions, plans and options from `store`."""
+    """Findings in `series`, with suspects, functions, plans and options from `store`, and the lines of each change."""
     partitions = list(families(series).values())
     parts = _scan_on_cluster(partitions, settings, scheduler) if scheduler else scan_partitions(partitions, settings)
-    findings = join(parts, series, settings, store.releases())
-    return [explained(finding, series, store, settings.metrics) for finding in findings]
+    releases = store.releases()
+    findings = [
+        explained(finding, series, store, settings.metrics) for finding in join(parts, series, settings, releases)
+    ]
+    return tie(findings, series, releases, settings.metrics)
 
 
 def scan_partitions(partitions: list[list[Series]], settings: DetectorSettings) -> list[Part]:

@@ -50,9 +50,9 @@ class Summary(BaseModel):
 
 
 def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
-    """Findings by tier and kind, most severe first."""
+    """Findings by tier and kind, most severe first; those that another one tells are one with it."""
     order = {"regression": 0, "drift": 1, "improvement": 2, "environment": 3}
-    counted = Counter((order[f.kind], f.tier, f"{f.tier} {f.kind}") for f in findings)
+    counted = Counter((order[f.kind], f.tier, f"{f.tier} {f.kind}") for f in findings if not f.folded_under)
     return {name: counted[key] for key in sorted(counted) for name in (key[2],)}
 
 

@@ -29,7 +29,7 @@ from presentation.sentences import TIER_WORDS
 HAPPENED = frozenset(
     (
         "detected", "confirmed", "refuted", "held", "released", "digested", "filed", "updated", "acknowledged",
-        "snoozed", "woke", "recovered", "returned", "withdrawn", "not-a-bug", "closed", "reopened", "gone",
+        "snoozed", "woke", "recovered", "returned", "withdrawn", "folded", "not-a-bug", "closed", "reopened", "gone",
     )
 )  # fmt: skip
 

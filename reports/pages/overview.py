@@ -160,7 +160,7 @@ def did_not_run(runs: list[Ran]) -> list[dict[str, Any]]:
 def overview_context(snapshot: Snapshot, settings: ReportSettings) -> dict[str, Any]:
     """Everything `overview.html` shows."""
     lines = [row for key in snapshot.lines if (row := line_row(key, snapshot, settings))]
-    findings = finding_summaries(snapshot, settings)
+    findings = [row for row in finding_summaries(snapshot, settings) if not row.finding.folded_under]
     dates = release_dates(member for series in snapshot.lines.values() for member in series)
     sessions = session_rows(snapshot, SESSIONS)
     newest = snapshot.newest

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from alerts.trackers import Draft
 from detector import DetectorSettings
 from history.model import Finding, FunctionCost, Measurement, Release, StatementPlan
 from history.store import Store
+from history.versions import version_key
 from pointdrop.jobs.detect import find
 from pointdrop.jobs.room_settings import measurable
 from tests.builders import Writer, measurement
@@ -52,9 +54,10 @@ MYSQL = ("8.0.24", "8.0.25", "8.0.26", "8.0.27", "8.0.28", "8.0.30", "8.0.31", "
 Changes = Mapping[tuple[str, str], float]
 
 
-def measure(
-    metrics: Mapping[str, tuple[float, float]], changes: Changes
-) -> Callable[[random.Random], list[Measurement]]:
+Measure = Callable[[random.Random], list[Measurement]]
+
+
+def measure(metrics: Mapping[str, tuple[float, float]], changes: Changes) -> Measure:
     """A block of all tests, each test on a level of its own, with noise."""
 
     def block(rng: random.Random) -> list[Measurement]:
@@ -182,11 +185,102 @@ def majors(store: Store) -> None:
             writer.run(session, of, "default", "sysbench", measure(TIMED, changes), lane="time")
 
 
+#: Instructions per operation before the fix that turned `pg_mblen` into `pg_mblen_with_len`, and percent it added.
+MULTI_BYTE_LEVELS = {
+    "point-query": 43_030.0, "hot-points": 97_100.0, "random-points": 205_300.0, "scan": 3_179_530.0,
+    "read-only": 561_000.0, "update-index": 121_400.0, "insert": 170_972.0,
+}  # fmt: skip
+MULTI_BYTE = {"scan": 44.9, "insert": 1.2}
+#: Instructions per operation by test and function, before and after it.
+MULTI_BYTE_FUNCTIONS = {
+    "scan": {
+        "pg_mblen": (595_000.0, 0.0),
+        "pg_mblen_with_len": (0.0, 1_904_000.0),
+        "pg_mbstrlen_with_len": (1_326_000.0, 1_445_000.0),
+    },
+    "insert": {
+        "pg_mblen": (890.0, 0.0),
+        "pg_mblen_with_len": (0.0, 2_848.0),
+        "pg_mbstrlen_with_len": (1_992.0, 2_170.0),
+    },
+}
+#: The day on which it came to five lines at once, and their releases of that day.
+MULTI_BYTE_DAY = date(2026, 2, 12)
+MULTI_BYTE_RELEASES = {"14": "14.21", "15": "15.16", "16": "16.12", "17": "17.8", "18": "18.2"}
+#: What a night measured: two lines in full, of the others the newest.
+MULTI_BYTE_MEASURED = {
+    "13": ("13.23",),
+    "14": ("14.24",),
+    "15": ("15.19",),
+    "16": ("16.15",),
+    "17": ("17.0", "17.2", "17.4", "17.6", "17.7", "17.8", "17.9", "17.11"),
+    "18": ("18.0", "18.1", "18.2", "18.4", "18.6"),
+}
+
+
+def multi_byte(
+    store: Store,
+    measured: Mapping[str, Sequence[str]] = MULTI_BYTE_MEASURED,
+    fixed: Mapping[str, str] = MULTI_BYTE_RELEASES,
+    majors: Mapping[str, Mapping[str, float]] | None = None,
+    functions: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] | None = None,
+) -> None:
+    """Postgres counted in one session; the fix came to the lines of `fixed` with these releases.
+
+    `majors`: what else a line changed, in percent by test; by default 14 costs point queries a little. `functions`: by
+    line, other functions than the fix has.
+    """
+    majors = {"14": {"point-query": 1.5, "random-points": 2.0}} if majors is None else majors
+    writer = Writer(store, 16)
+    session = writer.session("s-1", "local", 0, control="17.0")
+    for line, version in MULTI_BYTE_RELEASES.items():
+        store.pin_release(
+            Release(dbms="postgres", version=version, line=line, released=MULTI_BYTE_DAY, digest=f"{int(line):02}")
+        )
+    level = dict(MULTI_BYTE_LEVELS)
+    for at, (line, versions) in enumerate(measured.items()):
+        for test, change in majors.get(line, {}).items():
+            level[test] *= 1 + change / 100
+        for version in versions:
+            late = line in fixed and version_key("postgres", version) >= version_key("postgres", fixed[line])
+            # No two lines are the same to the last instruction.
+            grown = {test: (1 - 0.004 * at) * late * change for test, change in MULTI_BYTE.items()}
+            costs = {
+                f"{test}.range100": tuple(
+                    FunctionCost(function=name, insn_per_op=(1 - 0.004 * at) * sides[late])
+                    for name, sides in of_test.items()
+                    if sides[late]
+                )
+                for test, of_test in (functions or {}).get(line, MULTI_BYTE_FUNCTIONS).items()
+            }
+            of = release("postgres", version)
+            if version == MULTI_BYTE_RELEASES.get(line):
+                of = of.model_copy(update={"released": MULTI_BYTE_DAY, "digest": f"{int(line):02}"})
+            values = _counted_at(dict(level), grown)
+            writer.run(session, of, "default", "sysbench", values, lane="instructions", functions=costs)
+
+
+def _counted_at(
+    levels: Mapping[str, float], grown: Mapping[str, float]
+) -> Callable[[random.Random], list[Measurement]]:
+    return lambda rng: [
+        measurement(
+            f"{test}.range100",
+            "insn/o",
+            level * (1 + grown.get(test, 0.0) / 100) * (1 + rng.gauss(0, 0.0002)),
+            GROUPS[test],
+        )
+        for test, level in levels.items()
+    ]
+
+
 #: By name: what writes the history, and the key of the finding.
 SCENARIOS: dict[str, tuple[Callable[[Store], None], str]] = {
     "drift": (drift, "mysql/8.0/drift"),
     "environment": (environment, "postgres/17/17.5/environment"),
     "majors": (majors, "postgres/majors/17/regression"),
+    "majors-partly-explained": (multi_byte, "postgres/majors/14/regression"),
+    "one-change-in-several-lines": (multi_byte, "postgres/18/18.2/regression"),
     "regression-instructions": (regression_instructions, "postgres/17/17.5/regression"),
     "regression-throughput": (regression_throughput, "mysql/8.0/8.0.30/regression"),
     "regression-with-improvement": (regression_with_improvement, "postgres/17/17.5/regression"),

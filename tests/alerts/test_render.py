@@ -36,6 +36,13 @@ from tests.builders import field_series, finding, history_of, move
 
 SETTINGS = AlertSettings()
 CHANGES = {"point-query": 3.1, "hot-points": 4.9, "range-covered": 1.2}
+#: Scenarios whose headline is in counted instructions.
+COUNTED = (
+    "regression-instructions",
+    "regression-with-improvement",
+    "one-change-in-several-lines",
+    "majors-partly-explained",
+)
 #: A test and the one server it moved on.
 PLACES = (("point-query", "local"), ("insert", "medium"))
 
@@ -263,7 +270,7 @@ def test_the_repeat_commands_are_ones_that_pointdrop_takes(name: str) -> None:
     body = scenario(name).body
     parsed = commands_of(body)
     assert parsed["compare"]["base"].partition("@")[0] == parsed["explain"]["series"].partition("|")[0]
-    counted = name in ("regression-instructions", "regression-with-improvement")
+    counted = name in COUNTED
     assert parsed["compare"]["lane"] == ("instructions" if counted else "time")
     # Narrowing down is for what the product's code did at a boundary.
     assert ("bisect" in parsed) == (name not in ("drift", "environment"))
