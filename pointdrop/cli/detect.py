@@ -74,9 +74,9 @@ def detect(
     shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    settings, split, toolchain, evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms, line,
-    previous, release, title, tests, metric, median_pct, worst_pct, worst_test, probability. Outputs with --suspects:
-    work, some.
+    settings, split, toolchain, blocks, evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms,
+    line, previous, release, title, tests, metric, median_pct, worst_pct, worst_test, probability. Outputs with
+    --suspects: work, some.
     """
     from history.model import NOT_FILED
     from history.store import Store
