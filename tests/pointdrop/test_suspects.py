@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shlex
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detector import DetectorSettings
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
 from pointdrop.cli.main import command_tree
+from pointdrop.jobs import nightly
+from pointdrop.jobs.measurement import Measured
 from pointdrop.jobs.measurement_requests import answered_requests, request_result
 from pointdrop.jobs.suspects import (
     MOST_SUSPECTS,
@@ -95,6 +99,28 @@ def test_time_is_measured_again_where_counted_instructions_do_not_explain_it_how
     assert suspects([one.model_copy(update={"moves": (counted, twice)})], METRICS) == [], "it stays suspected"
     no_cost = move("cs/o", 30.0)
     assert suspects([one.model_copy(update={"moves": (counted, no_cost)})], METRICS) == [], "nothing is named for it"
+
+
+def test_what_the_first_session_discovered_is_measured_again_the_same_night_and_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """17.1..17.5 turns out to be 17.2..17.3; 17.7..17.8 stays unclear, and waits for the next night."""
+    place = "small/postgres/default/sysbench/instructions"
+    wide, unclear = (Suspect.parse(f"{place}/{sides}") for sides in ("17.1..17.5", "17.7..17.8"))
+    narrow = Suspect.parse(f"{place}/17.2..17.3")
+    nights = [[wide, unclear], [narrow, unclear], [narrow]]
+    measured: list[list[Suspect]] = []
+
+    def measured_again(*given: object) -> bool:
+        measured.append(list(given[3]))  # type: ignore[call-overload]
+        return bool(given[3])
+
+    monkeypatch.setattr(nightly, "suspects_to_measure", lambda *_: nights.pop(0))
+    monkeypatch.setattr(nightly, "_measured_again", measured_again)
+    monkeypatch.setattr(nightly, "_detected", lambda *_: [])
+    setup = SimpleNamespace(store=None)
+    nightly._confirmed(setup, PLAN, "small", [], DetectorSettings(), Measured(), 0.0)  # type: ignore[arg-type]
+    assert measured == [[wide, unclear], [narrow]]
 
 
 def test_a_slow_drift_is_measured_again_only_when_somebody_asks() -> None:
