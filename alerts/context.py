@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from alerts.settings import AlertSettings
 from history.datasets import dataset_of
-from history.model import Finding, Series, SeriesKey
+from history.model import Finding, Move, Series, SeriesKey, carrying_moves
 from history.versions import sort_versions
 from presentation.findings import ordered_moves
 from presentation.operations import operations_frame, tests_frame
@@ -53,7 +53,7 @@ class Context(NamedTuple):
 def context_of(finding: Finding, series: Iterable[Series], settings: AlertSettings) -> Context:
     """Trends and tables of the finding's largest moves, from the series of the finding's line (others are ignored)."""
     metrics, text = settings.metrics, settings.text
-    moves = ordered_moves(finding, metrics)[: text.sparklines]
+    moves = _told(finding, settings)
     places = list(dict.fromkeys(Place.of(move.key) for move in moves))
     by_key = {member.key: member for member in series if Place.of(member.key) in places}
     # Positions differ from server to server on the line of majors.
@@ -89,6 +89,12 @@ def context_of(finding: Finding, series: Iterable[Series], settings: AlertSettin
     )
 
 
+def _told(finding: Finding, settings: AlertSettings) -> list[Move]:
+    """The moves that the issue draws: of those that carry the finding's tier, the largest."""
+    told = {move.key for move in carrying_moves(finding)}
+    return [move for move in ordered_moves(finding, settings.metrics) if move.key in told][: settings.text.sparklines]
+
+
 def _rows_around(releases: tuple[str, ...], previous: str, release: str, limit: int) -> tuple[str, ...]:
     """At most `limit` releases: the boundary's two, then the newest, then neighbours before and after in turn."""
     if previous not in releases or release not in releases:
@@ -104,7 +110,7 @@ def _rows_around(releases: tuple[str, ...], previous: str, release: str, limit: 
 
 def context_from(store: Store, finding: Finding, settings: AlertSettings) -> Context:
     """`context_of` over just the series of the store it needs."""
-    moves = ordered_moves(finding, settings.metrics)[: settings.text.sparklines]
+    moves = _told(finding, settings)
     series: list[Series] = []
     for place in dict.fromkeys(Place.of(move.key) for move in moves):
         series += store.series(dbms=finding.dbms, line=finding.line, **place._asdict())

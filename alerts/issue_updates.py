@@ -11,7 +11,7 @@ from typing import Any
 from alerts.subject import Subject
 from alerts.trackers import Draft
 from history.keys import boundary
-from history.model import MAJORS
+from history.model import MAJORS, carrying_moves
 from presentation.number_format import listing, signed
 
 #: Tests that moved must change by this share, and by at least MORE_TESTS, to be news.
@@ -25,6 +25,7 @@ def issue_facts(subject: Subject, draft: Draft) -> dict[str, Any]:
     finding, lead = subject.finding, subject.lead
     if lead is None:
         return {"title": draft.title}
+    told = carrying_moves(finding)
     lines = [boundary(finding.dbms, finding.line, version) for version in (finding.previous, finding.release)]
     return {
         # On `majors` the boundary is that of two lines, whatever their newest releases of the day are.
@@ -35,8 +36,8 @@ def issue_facts(subject: Subject, draft: Draft) -> dict[str, Any]:
         "title": draft.title,
         "metric": lead.metric,
         "worst_pct": round(lead.change.worst_pct, 3),
-        "servers": sorted({move.key.server for move in finding.moves}),
-        "moved": len({(m.key.server, m.key.config, m.key.benchmark, m.key.test) for m in finding.moves}),
+        "servers": sorted({move.key.server for move in told}),
+        "moved": len({(m.key.server, m.key.config, m.key.benchmark, m.key.test) for m in told}),
     }
 
 

@@ -60,7 +60,7 @@ WAITING = frozenset({State.NEW, State.CONFIRMED, State.HELD})
 
 _EVENTS_IN_WORDS = {
     "detected": "the detector names the boundary for the first time",
-    "confirmed": "re-measured, or blocks enough: the detector is sure",
+    "confirmed": "re-measured and seen again: the detector is sure",
     "refuted": "the re-measurement did not show it",
     "held": "all lines of the server moved together",
     "released": "they no longer do, or a person says it is not the machine",

@@ -11,9 +11,8 @@ from math import log
 
 from alerts.settings import Recovery
 from alerts.subject import Subject
-from history.model import MAJORS, Finding, Move, Row, Tier
+from history.model import MAJORS, Finding, Move, Row, Tier, carrying_moves, goes_its_way
 from history.versions import version_key
-from presentation.headline import goes_its_way
 
 #: Improvements of other tiers give nothing back.
 SURE: tuple[Tier, ...] = ("confirmed",)
@@ -45,7 +44,8 @@ def recovery(
     Levels are those of the moves: a test's level now is what its last improvement left it at. When a still later
     release loses it again, that is a changepoint, and an issue, of its own.
     """
-    lost = [move for move in finding.moves if goes_its_way(finding, move) and move.before > 0 and move.after > 0]
+    told = carrying_moves(finding)
+    lost = [move for move in told if goes_its_way(finding.kind, move) and move.before > 0 and move.after > 0]
     lost = [move for move in lost if move.before != move.after]
     if finding.kind not in ("regression", "drift") or not lost:
         return None
@@ -64,7 +64,7 @@ def recovery(
     )
     now = {move.key: move.after for move in lost}
     for other in later:
-        now |= {move.key: move.after for move in other.moves if move.key in now and move.after > 0}
+        now |= {move.key: move.after for move in carrying_moves(other) if move.key in now and move.after > 0}
         back = [
             GivenBack(move=move, now=now[move.key])
             for move in lost

@@ -35,6 +35,8 @@ IDLE_TESTS = 4
 IDLE_SHARE = 0.7
 #: Why two sides cannot be compared.
 NOT_JOINED = "The host was set up differently on the two sides and no control release joins them."
+#: Each move has such a session, and no session has all moves.
+SIDE_BY_SIDE = "Both sides of each move were measured in one session"
 
 
 def blocks_at(series: Series, version: str) -> list[BlockValue]:
@@ -85,6 +87,7 @@ def origin(
     """
     explained, asked, epochs, joined = 0, 0, 0, 0
     shifts: dict[str, list[float]] = defaultdict(list)
+    shared: list[set[str]] = []
     for move in moves:
         member = series[move.key.id]
         left = previous[move.key.id]
@@ -94,21 +97,23 @@ def origin(
         if before and before != after and not side_by_side:
             epochs += 1
             joined += before | after <= epoch_factors(member)[0].keys()
+        shared.append(side_by_side)
         if shift is not None and min(move.before, move.after) > 0:
-            shifts[move.key.metric].append(shift)
             asked += 1
             explained += _explains(shift, move)
+            if not side_by_side:
+                shifts[move.key.metric].append(shift)
     evidence = []
-    same_machine = asked > 0 and all(shift == 0.0 for of_metric in shifts.values() for shift in of_metric)
-    if asked:
-        if same_machine:
-            evidence.append("Both sides were measured in one session, so the machine is the same.")
-        else:
-            by_metric = ", ".join(
-                f"{100.0 * math.expm1(float(np.median(of_metric))):+z.1f} % in {metric}"
-                for metric, of_metric in sorted(shifts.items())
-            )
-            evidence.append(f"The control release moved by {by_metric} between the sessions of the two sides.")
+    same_machine = bool(shared) and all(shared)
+    if same_machine:
+        sides = "Both sides were measured in one session" if set.intersection(*shared) else SIDE_BY_SIDE
+        evidence.append(f"{sides}, so the machine is the same.")
+    elif shifts:
+        by_metric = ", ".join(
+            f"{100.0 * math.expm1(float(np.median(of_metric))):+z.1f} % in {metric}"
+            for metric, of_metric in sorted(shifts.items())
+        )
+        evidence.append(f"The control release moved by {by_metric} between the sessions of the two sides.")
     if asked and explained >= EXPLAINED_SHARE * asked:
         return "machine", [*evidence, f"That explains {explained} of {asked} moves."]
     if epochs > len(moves) / 2:

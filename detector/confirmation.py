@@ -1,41 +1,185 @@
-"""Whether a finding has been seen side by side: `provisional`, `confirmed` or `unconfirmed`.
+"""Whether what moved was seen again: a tier for each move by itself, and the tier of a finding from its moves.
 
-A finding is provisional until one session holds blocks of the release and of its predecessor. Their blocks are
-compared move by move (`compare`); the moves that a session can speak about decide together.
+    sessions of the two releases, in the order in which they began
+    night 1: 17.4     night 2: 17.5     night 2, later: 17.4 and 17.5     night 3: 17.4 and 17.5
+    `-------- discovered -------'       `------------- measured again -------------------------'
+
+A move is confirmed only by blocks that took no part in discovering it. Those that did are all blocks of the two
+releases that ran before the first session which measured both and came when those before it already showed the move.
+That session and later ones that measured both, on fresh data and interleaved, judge it (`compare`), and no other block
+does. Where the blocks before showed no such thing, the session itself is what discovered it, and a later one judges.
+
+The same history gives the same answer in any order of arrival.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
 
 from detector.attribution import blocks_at
 from detector.compare import Comparison, compare
+from detector.series_moves import percent
 from history.metrics import MetricRegistry
-from history.model import Lane, Move, Series, Tier
+from history.model import (
+    BlockEvidence,
+    BlockValue,
+    FindingKind,
+    Lane,
+    Move,
+    Series,
+    Tier,
+    goes_its_way,
+)
+from history.versions import version_key
 
-#: Counted instructions do not depend on the machine's luck: a single block of each side is enough.
+#: Blocks of each side that judge a move. Counted instructions do not depend on the machine's luck.
 FEWEST_BLOCKS: dict[Lane, int] = {"instructions": 1, "time": 2}
-#: A finding is confirmed when at least this share of the moves that could be judged is seen again.
+#: Blocks show a move when they differ its way by at least this share of it.
+SHOWN_SHARE = 0.5
+#: A metric is confirmed when at least this share of its moves that could be judged is seen again.
 CONFIRMED_SHARE = 0.5
 #: An UNKNOWN whose estimate is at least this share of the move, in its direction, does not speak against it.
-LEANING = 0.5
-#: Two metrics of a test moved by about as much when neither did by more than this times the other, as logs.
-ALIKE = 2.0
+LEANING = 0.25
+#: Up to so many sessions are named in a sentence.
+MOST_SESSIONS = 2
+#: How every sentence about the blocks begins.
+DISCOVERED = "Discovered in"
+
+Blocks = dict[str, list[BlockValue]]
+"""By session, in the order in which they began."""
 
 
-def side_by_side(series: Series, previous: str, release: str) -> tuple[list[float], list[float]]:
-    """Block values of the two releases from sessions that hold both, each session scaled to the same level."""
-    sides: tuple[dict[str, list[float]], ...] = (defaultdict(list), defaultdict(list))
-    for version, side in zip((previous, release), sides, strict=True):
-        for block in blocks_at(series, version):
-            side[block.session_id].append(block.value)
+class Sides(NamedTuple):
+    """Blocks of the release before a boundary and of the release at it."""
+
+    before: Blocks
+    after: Blocks
+
+    def of(self, sessions: Iterable[str]) -> Sides:
+        """Those of these sessions, in their order."""
+        names = list(sessions)
+        return Sides(*({name: side[name] for name in names if name in side} for side in self))
+
+    @property
+    def blocks(self) -> set[tuple[str, str]]:
+        """(session, block) of both sides."""
+        return {(name, block.block_id) for side in self for name, of_session in side.items() for block in of_session}
+
+
+class Judged(NamedTuple):
+    """A move with its own tier, and the blocks that this rests on."""
+
+    move: Move
+    lane: Lane
+    order: tuple[str, ...]
+    """Sessions of its series."""
+    discovered: Sides
+    again: Sides
+
+
+class Confirmed(NamedTuple):
+    """What became of the moves of a finding."""
+
+    tier: Tier
+    moves: tuple[Move, ...]
+    blocks: tuple[BlockEvidence, ...]
+    sentences: tuple[str, ...]
+
+
+def confirm(
+    kind: FindingKind,
+    moves: Sequence[Move],
+    series: Mapping[str, Series],
+    previous: Mapping[str, str],
+    release: str,
+    metrics: MetricRegistry,
+) -> Confirmed:
+    """The moves of a finding, each with its tier, and what follows; `series`, and the release before it, by series id.
+
+    The finding is confirmed when at least half of the judged moves of any one metric that leads (of any metric, where
+    none leads) were seen again: metrics do not answer for each other. It is unconfirmed when more than half of all
+    judged moves of these metrics were not seen again, and provisional otherwise. Moves that go the other way than the
+    finding have no part in it.
+    """
+    judgements = [judged(move, series[move.key.id], previous[move.key.id], release, metrics) for move in moves]
+    told = [each.move for each in judgements]
+    by_id = {each.move.key.id: each for each in judgements}
+    rows = _rows(judgements)
+    sentences = [_sentence(row, [by_id[name] for name in row.series], alone=len(rows) == 1) for row in rows]
+    return Confirmed(_tier(kind, told, metrics), tuple(told), tuple(rows), tuple(sentences))
+
+
+def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Judged:
+    """`move` with the tier that the blocks of later sessions give it."""
+    metric = metrics[move.key.metric]
+    discovered, again = sides_of(move, series, previous, release)
+    before, after = _on_one_level(again)
+    tier: Tier = "provisional"
+    judged_in = 0
+    if min(len(before), len(after)) >= FEWEST_BLOCKS[metric.lane]:
+        noise = math.log1p(move.noise_pct / 100.0)
+        comparison = compare(before, after, floor_pct=metric.smallest_change_pct, noise=noise)
+        tier = "confirmed" if _seen(comparison, move) else "unconfirmed" if _against(comparison, move) else tier
+        judged_in = len(again.before)
+    with_tier = move.model_copy(update={"tier": tier, "judged_in": judged_in})
+    return Judged(with_tier, metric.lane, series.sessions, discovered, again)
+
+
+def sides_of(move: Move, series: Series, previous: str, release: str) -> tuple[Sides, Sides]:
+    """The blocks that discovered `move`, and those of the sessions that measured both releases again."""
+    exact = Sides(_by_session(blocks_at(series, previous)), _by_session(blocks_at(series, release)))
+    order = _in_order({block.session_id for point in series.points for block in point.values}, series.sessions)
+    both = [name for name in order if name in exact.before and name in exact.after]
+    for at, name in enumerate(both):
+        earlier = exact.of(order[: order.index(name)])
+        if _shows(earlier, move):
+            return earlier, exact.of(both[at:])
+    return _nearest(series, previous, release).of(order), Sides({}, {})
+
+
+def _nearest(series: Series, previous: str, release: str) -> Sides:
+    """Blocks of the two releases; where the series has not one of them, those of the nearest that it has: sister tests
+    can place the step of a test that was measured less often."""
+    low, high = (version_key(series.key.dbms, version) for version in (previous, release))
+    keys = [(version_key(series.key.dbms, point.version), point) for point in series.points]
+    before = [point.values for key, point in keys if key <= low][-1:] or [()]
+    after = [point.values for key, point in keys if key >= high][:1] or [()]
+    return Sides(_by_session(before[0]), _by_session(after[0]))
+
+
+def _by_session(values: Iterable[BlockValue]) -> Blocks:
+    blocks: Blocks = defaultdict(list)
+    for block in values:
+        blocks[block.session_id].append(block)
+    return dict(blocks)
+
+
+def _in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Sessions in the order in which they began; those that `order` has not come last, by name."""
+    place = {name: at for at, name in enumerate(order)}
+    return sorted(names, key=lambda name: (place.get(name, len(place)), name))
+
+
+def _shows(sides: Sides, move: Move) -> bool:
+    """Whether the medians of two sides differ as the move does, by enough of it."""
+    before, after = ([block.value for of_session in side.values() for block in of_session] for side in sides)
+    if not before or not after:
+        return False
+    change = percent(median(before), median(after))
+    return change * move.change_pct > 0 and abs(change) >= SHOWN_SHARE * abs(move.change_pct)
+
+
+def _on_one_level(again: Sides) -> tuple[list[float], list[float]]:
+    """Values of the two sides, each session scaled to the level of the first."""
     before: list[float] = []
     after: list[float] = []
     reference = None
-    for session in sorted(sides[0].keys() & sides[1].keys()):
-        left, right = sides[0][session], sides[1][session]
+    for name in again.before:
+        left, right = ([block.value for block in side[name]] for side in again)
         level = math.fsum(left) / len(left)
         reference = level if reference is None else reference
         scale = reference / level if level and reference else 1.0
@@ -44,77 +188,85 @@ def side_by_side(series: Series, previous: str, release: str) -> tuple[list[floa
     return before, after
 
 
-def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Comparison | None:
-    """The two sides of `move` beside each other; None when no session has blocks enough."""
-    before, after = side_by_side(series, previous, release)
-    metric = metrics[move.key.metric]
-    if min(len(before), len(after)) < FEWEST_BLOCKS[metric.lane]:
-        return None
-    return compare(before, after, floor_pct=metric.smallest_change_pct, noise=math.log1p(move.noise_pct / 100.0))
-
-
-def upheld(
-    moves: Sequence[Move], series: Mapping[str, Series], previous: str, release: str, metrics: MetricRegistry
-) -> list[Move]:
-    """`moves` of one boundary without those that only stand beside what was seen side by side.
-
-    Where a session has judged a server, a number that stands on one block is most often the luck of that block; told
-    with the others it would pass for confirmed. It stays where its test was seen again in another metric, by about as
-    much, and where nothing on its server has been judged; it is judged itself once there are blocks.
-    """
-    comparisons = {move.key.id: judged(move, series[move.key.id], previous, release, metrics) for move in moves}
-    servers = {move.key.server for move in moves if comparisons[move.key.id]}
-    again: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for move in moves:
-        if (comparison := comparisons[move.key.id]) and _again(comparison, move):
-            again[move.key.server, move.key.test, move.direction].append(_size(move))
-
-    def alike(move: Move) -> bool:
-        others = again[move.key.server, move.key.test, move.direction]
-        return any(_size(move) <= ALIKE * other and other <= ALIKE * _size(move) for other in others)
-
-    return [
-        move
-        for move in moves
-        if comparisons[move.key.id]
-        or move.key.server not in servers
-        or min(move.blocks_before, move.blocks_after) >= FEWEST_BLOCKS["time"]
-        or alike(move)
-    ]
-
-
-def _size(move: Move) -> float:
-    return abs(math.log1p(move.change_pct / 100.0)) if move.change_pct > -100.0 else math.inf
-
-
-def confirm(
-    moves: Sequence[Move],
-    series: Mapping[str, Series],
-    previous: Mapping[str, str],
-    release: str,
-    metrics: MetricRegistry,
-) -> tuple[Tier, str]:
-    """The tier of a finding from its moves, and why; `series`, and the release before it, by series id."""
-    judgements = [(move, judged(move, series[move.key.id], previous[move.key.id], release, metrics)) for move in moves]
-    compared = [(move, comparison) for move, comparison in judgements if comparison]
-    seen = sum(_again(comparison, move) for move, comparison in compared)
-    refuted = sum(_against(comparison, move) for move, comparison in compared)
-    if not compared:
-        return "provisional", "Not confirmed: no session has enough interleaved blocks of both sides to judge by."
-    again = f"Measured side by side, {seen} of {len(compared)} moves were seen again"
-    if seen >= CONFIRMED_SHARE * len(compared):
-        return "confirmed", f"{again}."
-    if refuted > CONFIRMED_SHARE * len(compared):
-        return "unconfirmed", f"Measured side by side, {refuted} of {len(compared)} moves were not seen again."
-    return "provisional", f"{again}; more blocks are needed."
-
-
-def _again(comparison: Comparison, move: Move) -> bool:
+def _seen(comparison: Comparison, move: Move) -> bool:
     return comparison.verdict == "DIFFERENT" and comparison.change_pct * move.change_pct > 0
 
 
 def _against(comparison: Comparison, move: Move) -> bool:
+    """Whether a comparison that did not see the move speaks against it."""
     if comparison.verdict == "UNKNOWN":
         change, moved = comparison.change_pct, move.change_pct
-        return change * moved < 0 or abs(change) < LEANING * abs(moved) / 2.0
-    return not _again(comparison, move)
+        return change * moved < 0 or abs(change) < LEANING * abs(moved)
+    return True
+
+
+def _tier(kind: FindingKind, moves: Sequence[Move], metrics: MetricRegistry) -> Tier:
+    """The tier of a finding of these moves, as `confirm` says."""
+    named = [move for move in moves if goes_its_way(kind, move)] or list(moves)
+    leading = [move for move in named if metrics[move.key.metric].leads] or named
+    by_metric: dict[str, list[Tier]] = defaultdict(list)
+    for move in leading:
+        if move.judged_in:
+            by_metric[move.key.metric].append(move.tier)
+    if any(tiers.count("confirmed") >= CONFIRMED_SHARE * len(tiers) for tiers in by_metric.values()):
+        return "confirmed"
+    every = [tier for tiers in by_metric.values() for tier in tiers]
+    return "unconfirmed" if every.count("unconfirmed") > len(every) / 2 else "provisional"
+
+
+def _rows(judgements: Iterable[Judged]) -> list[BlockEvidence]:
+    """Moves of one server, config, benchmark and lane that the same sessions measured again, in one row."""
+    together: dict[tuple[str, ...], list[Judged]] = defaultdict(list)
+    for each in judgements:
+        key = each.move.key
+        together[key.server, key.config, key.benchmark, each.lane, *each.again.before].append(each)
+    rows = []
+    for members in together.values():
+        order = max((each.order for each in members), key=len)
+        discovered, again = (
+            sorted(set[tuple[str, str]]().union(*blocks))
+            for blocks in ((m.discovered.blocks for m in members), (m.again.blocks for m in members))
+        )
+        discovered_in, again_in = (_in_order({name for name, _ in side}, order) for side in (discovered, again))
+        rows.append(
+            BlockEvidence(
+                series=tuple(each.move.key.id for each in members),
+                discovered_in=tuple(discovered_in),
+                discovered=tuple(block for name in discovered_in for session, block in discovered if session == name),
+                again_in=tuple(again_in),
+                again=tuple(block for name in again_in for session, block in again if session == name),
+            )
+        )
+    return sorted(rows, key=lambda row: row.series)
+
+
+def _sentence(row: BlockEvidence, members: Sequence[Judged], *, alone: bool) -> str:
+    """What the blocks of a row say; the place is named unless the row is `alone`."""
+    key, lane = members[0].move.key, members[0].lane
+    place = "" if alone else f" on {key.server} ({key.benchmark}, {key.config}, {lane} lane)"
+    found = f"{DISCOVERED} {_blocks(row.discovered)} of {_sessions(row.discovered_in)}{place}"
+    if not row.again:
+        return f"{found}; not confirmed: no later session has measured both sides."
+    blocks = f"{_blocks(row.again)} of {_sessions(row.again_in)}"
+    tiers = [each.move.tier for each in members if each.move.judged_in]
+    if not tiers:
+        return f"{found}; measured again in {blocks}, too few to judge by."
+    seen, refuted = tiers.count("confirmed"), tiers.count("unconfirmed")
+    confirmed = seen >= CONFIRMED_SHARE * len(tiers)
+    verb = "confirmed by" if confirmed else "measured again in"
+    rest = f", {refuted} {'was' if refuted == 1 else 'were'} not" if refuted else ""
+    more = "" if confirmed or refuted > len(tiers) / 2 else "; more blocks are needed"
+    of = f"{len(tiers)} {'move' if len(tiers) == 1 else 'moves'}"
+    were = "was" if len(tiers) == 1 else "were"
+    return f"{found}; {verb} {blocks}, measured side by side: {seen} of {of} {were} seen again{rest}{more}."
+
+
+def _blocks(names: Sequence[str]) -> str:
+    return f"{len(names)} {'block' if len(names) == 1 else 'blocks'}"
+
+
+def _sessions(names: Sequence[str]) -> str:
+    """`session A`, `sessions A and B`, or how many and the two ends."""
+    if len(names) > MOST_SESSIONS:
+        return f"{len(names)} sessions, {names[0]} to {names[-1]}"
+    return f"{'session' if len(names) == 1 else 'sessions'} {' and '.join(names)}"

@@ -14,23 +14,36 @@ from dataclasses import dataclass, replace
 from statistics import median, median_high
 
 from detector.attribution import NOT_JOINED, control_stood_still, every_line_moved, origin
-from detector.confirmation import confirm, upheld
+from detector.confirmation import confirm
+from detector.counted import unexplained_sentence, with_counted
 from detector.drift import drifts, first_ga, move_of_drift
-from detector.evidence import of_boundary, of_drift
+from detector.evidence import of_boundary, of_drift, older_sentence
 from detector.releases.epochs import breaks, comparable_at, judged_apart
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.scan import scan_panel
 from detector.releases.series_steps import PanelSteps, read_steps
 from detector.series_moves import moves_of, verdict_of
 from detector.settings import DetectorSettings
-from history.model import Cause, Finding, FindingKind, GroupSummary, Move, Release, Series, Tier, finding_key
+from history.model import (
+    TIERS,
+    BlockEvidence,
+    Cause,
+    Finding,
+    FindingKind,
+    GroupSummary,
+    Move,
+    Release,
+    Series,
+    Tier,
+    carried_by,
+    finding_key,
+)
 from history.versions import build_mark, sort_versions, version_key
 
 #: Kinds in the order in which findings of one boundary are listed.
 KINDS: tuple[FindingKind, ...] = ("regression", "improvement", "environment", "drift")
 #: A level needs two releases on either side of a boundary.
 FEWEST_RELEASES = 2
-TIERS: tuple[Tier, ...] = ("unconfirmed", "provisional", "confirmed")
 
 
 def detect(
@@ -93,7 +106,9 @@ def _of_aligned(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
                 shown = {move.key for move in known.moves}
                 more = tuple(move for move in part.moves if move.key not in shown)
                 tests = dict(Counter(known.tests) | Counter(part.tests))
-                parts[part.release, part.kind] = replace(known, moves=(*known.moves, *more), tests=tests)
+                said = (*known.evidence, *([older_sentence(more)] if more else []))
+                moves = (*known.moves, *more)
+                parts[part.release, part.kind] = replace(known, moves=moves, tests=tests, evidence=said)
     return [*parts.values(), *(_breaks(series, settings) if others else ())]
 
 
@@ -123,8 +138,7 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
     if len({point.position for member in series for point in member.points}) < FEWEST_RELEASES:
         return []
     family = family_of(series, settings.metrics)
-    panel, by_id = family.panel, {member.key.id: member for member in family.series.values()}
-    scan = scan_panel(panel)
+    scan = scan_panel(family.panel)
     panel_steps = read_steps(scan, settings.probability)
     parts = []
     for release, moves in moves_of(family, scan, panel_steps, settings.probability).items():
@@ -136,9 +150,8 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
             better = verdict_of(of_test, settings.metrics) == "improvement"
             by_kind["improvement" if better else "regression"] += of_test
         for kind, of_test in by_kind.items():
-            of_kind = upheld(of_test, by_id, panel.releases[release - 1], panel.releases[release], settings.metrics)
-            sentences = (*of_boundary(family, panel_steps, release, of_kind), *family.joined)
-            parts.append(_part(family, kind, release - 1, release, of_kind, sentences))
+            sentences = (*of_boundary(family, panel_steps, release, of_test), *family.joined)
+            parts.append(_part(family, kind, release - 1, release, of_test, sentences))
     return parts + _drifts(family, panel_steps, settings)
 
 
@@ -176,14 +189,17 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
     evidence = [sentence for part in parts for sentence in part.evidence]
     cause: Cause = "product"
     tier: Tier = "provisional"
+    blocks: tuple[BlockEvidence, ...] = ()
     if kind != "drift":
         joined = {name: comparable_at(by_id[name], left, release) for name, left in previous_of.items()}
         if kind == "environment":
             cause, of_origin = "epoch", [NOT_JOINED]
         else:
             cause, of_origin = origin(moves, joined, previous_of, release, tests, settings.metrics)
-        tier, confirmation = confirm(moves, by_id, previous_of, release, settings.metrics)
-        evidence += [*of_origin, confirmation]
+        moves = with_counted(moves, by_id, previous_of, release, settings.metrics)
+        tier, told, blocks, confirmation = confirm(kind, moves, by_id, previous_of, release, settings.metrics)
+        moves = list(told)
+        evidence += [*of_origin, *confirmation, *filter(None, [unexplained_sentence(moves)])]
         if cause in ("machine", "epoch"):
             kind = "environment"
     warnings = sorted({warning for move in moves for warning in move.warnings})
@@ -197,7 +213,8 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
         previous=previous,
         release=release,
         moves=tuple(moves),
-        groups=groups_of(moves, tests),
+        groups=groups_of(carried_by(tier, moves), tests),
+        blocks=blocks,
         evidence=tuple(dict.fromkeys(evidence)),
         warnings=tuple(warnings),
     )
@@ -288,6 +305,7 @@ def _merged(finding: Finding, other: Finding) -> Finding:
         update={
             "moves": tuple(moves[key] for key in sorted(moves)),
             "groups": tuple(groups[key] for key in sorted(groups)),
+            "blocks": (*finding.blocks, *other.blocks),
             "evidence": tuple(dict.fromkeys((*finding.evidence, *other.evidence))),
             "warnings": tuple(sorted({*finding.warnings, *other.warnings})),
             "tier": max(finding.tier, other.tier, key=TIERS.index),

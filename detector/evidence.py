@@ -42,9 +42,9 @@ def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Se
         )
     both = [move for move in moves if min(move.blocks_before, move.blocks_after) >= 2]
     if both:
-        sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both releases.")
+        sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both sides.")
     else:
-        sentences.append("One of the two releases has a single block: sister tests and metrics carry the evidence.")
+        sentences.append("No move has two blocks of both sides: sister tests and metrics carry the evidence.")
     agreeing = _agreeing(moves, family.metrics)
     if agreeing:
         sentences.append(agreeing)
@@ -97,6 +97,11 @@ def _agreeing(moves: Sequence[Move], metrics: MetricRegistry) -> str:
     if other:
         sentences.append(f"{other} {of} moved in CPU cost the other way: look at waits, not at CPU.")
     return " ".join(sentences)
+
+
+def older_sentence(moves: Sequence[Move]) -> str:
+    """About moves that an older set-up of the host alone shows, which is judged by itself."""
+    return f"{len(moves)} more {'move is' if len(moves) == 1 else 'moves are'} of an older set-up of the host."
 
 
 def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ...]:

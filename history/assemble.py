@@ -237,4 +237,5 @@ def _series(line: LineIndex, newest: SeriesRow, columns: list[Columns]) -> Serie
         points=line.layout.points(arrangement, values),
         control={session: at(values) for session, at in arrangement.control.items()},
         control_versions=arrangement.control_versions,
+        sessions=arrangement.sessions,
     )

@@ -73,6 +73,8 @@ class Arrangement(NamedTuple):
     """By session, for the sessions that are in `releases`."""
     control_versions: dict[str, str]
     """The control release of each of those."""
+    sessions: tuple[str, ...]
+    """Those of `releases`, in the order in which they began; shared by all series of the arrangement."""
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[float]], tuple[float, ...]]:
@@ -120,10 +122,10 @@ class Layout:
             )
             for version in sorted(own, key=self.position.__getitem__)
         ]
-        sessions = {block.session_id for blocks in own.values() for _, block in blocks}
-        pickers = {name: _picker(control[name]) for name in sorted(control) if name in sessions}
+        sessions = tuple(dict.fromkeys(self.blocks[pk].session_id for _, _, pk in order if pk in self.blocks))
+        pickers = {name: _picker(control[name]) for name in sorted(control.keys() & set(sessions))}
         versions = {block.session_id: block.version for block in self.controls.values()}
-        return Arrangement(releases, pickers, {name: versions[name] for name in pickers})
+        return Arrangement(releases, pickers, {name: versions[name] for name in pickers}, sessions)
 
     def points(self, arrangement: Arrangement, values: Sequence[float]) -> tuple[Point, ...]:
         """The points of one series."""

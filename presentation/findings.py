@@ -10,26 +10,27 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from history.metrics import MetricRegistry
-from history.model import Finding, FunctionChange, Move
+from history.model import Finding, FunctionChange, Move, carrying_moves
 from presentation.headline import headline, headline_moves, metric_order, named_moves, title
 from presentation.ranking import finding_order
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: Columns of a finding; `tests` counts those that moved in any metric, `folded_under` is the key of the finding that
-#: tells the same change, the rest is of the headline.
+#: Columns of a finding; `tests` counts those that carry its tier in any metric, `folded_under` is the key of the
+#: finding that tells the same change, the rest is of the headline.
 FINDING_COLUMNS = {
     "finding": "str", "kind": "str", "cause": "str", "tier": "str", "dbms": "str", "line": "str", "previous": "str",
     "release": "str", "title": "str", "tests": "int64", "metric": "str", "median_pct": "float64",
     "worst_pct": "float64", "worst_test": "str", "probability": "float64", "folded_under": "str",
 }  # fmt: skip
-#: Columns of a moved series: levels in `unit`, changes and their 95 % interval in percent.
+#: Columns of a moved series: levels in `unit`, changes and their 95 % interval in percent, its own tier.
 MOVE_COLUMNS = {
     "test": "str", "group": "str", "metric": "str", "server": "str", "config": "str", "benchmark": "str",
     "unit": "str", "better": "str", "before": "float64", "after": "float64", "change_pct": "float64",
-    "low_pct": "float64", "high_pct": "float64", "direction": "str", "probability": "float64", "q_value": "float64",
-    "noise_pct": "float64", "mde_pct": "float64", "blocks_before": "int64", "blocks_after": "int64", "series": "str",
+    "low_pct": "float64", "high_pct": "float64", "direction": "str", "tier": "str", "probability": "float64",
+    "q_value": "float64", "noise_pct": "float64", "mde_pct": "float64", "blocks_before": "int64",
+    "blocks_after": "int64", "series": "str",
 }  # fmt: skip
 #: Columns of a group: how many of its tests moved, and by how much those did.
 GROUP_COLUMNS = {
@@ -81,7 +82,7 @@ def finding_row(finding: Finding, metrics: MetricRegistry) -> dict[str, Any]:
         **finding.model_dump(include={"kind", "cause", "tier", "dbms", "line", "previous", "release"}),
         "finding": finding.key,
         "title": title(finding, lead),
-        "tests": len({move.key.test for move in finding.moves}),
+        "tests": len({move.key.test for move in carrying_moves(finding)}),
         "metric": lead.metric,
         "median_pct": lead.change.median_pct,
         "worst_pct": lead.change.worst_pct,

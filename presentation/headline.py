@@ -11,7 +11,7 @@ from statistics import median
 
 from history.keys import boundary
 from history.metrics import MetricRegistry
-from history.model import MAJORS, Finding, Move, Row
+from history.model import MAJORS, Finding, Move, Row, carrying_moves, goes_its_way
 from presentation.number_format import ABSENT, count, interval, listing, median_of, percent, signed
 
 #: A title names at most so many groups of tests.
@@ -125,17 +125,10 @@ def group_noun(group: str) -> str:
     return GROUP_NAMES.get(base, base or "tests")
 
 
-def goes_its_way(finding: Finding, move: Move) -> bool:
-    """Whether a move goes the way the finding is named for."""
-    return finding.kind not in ("regression", "drift", "improvement") or move.direction in (
-        "change",
-        "improvement" if finding.kind == "improvement" else "regression",
-    )
-
-
 def named_moves(finding: Finding) -> list[Move]:
-    """The moves that go the finding's way, or all where none does."""
-    return [move for move in finding.moves if goes_its_way(finding, move)] or list(finding.moves)
+    """The moves that carry the finding's tier and go its way, or all that carry it where none does."""
+    told = carrying_moves(finding)
+    return [move for move in told if goes_its_way(finding.kind, move)] or list(told)
 
 
 def metric_order(moves: Sequence[Move], metrics: MetricRegistry) -> list[str]:
@@ -177,7 +170,8 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
         return None
     metric = metrics[moves[0].key.metric]
     change = metric_change(metric.name, moves)
-    others = [name for name in metric_order(finding.moves, metrics) if name != metric.name]
+    told = carrying_moves(finding)
+    others = [name for name in metric_order(told, metrics) if name != metric.name]
     on_server = [move.key.server for move in moves]
     server = max(sorted(set(on_server)), key=on_server.count)
     # A group that several configs or benchmarks have is counted once, where it has most tests.
@@ -188,7 +182,7 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
     nouns = [group_noun(move.group) for move in moves]
     return Headline(
         change=change,
-        others=tuple(metric_change(name, finding.moves) for name in others),
+        others=tuple(metric_change(name, told) for name in others),
         words=metric.said(change.worst_pct),
         verb=metric.verb,
         per=PER_OPERATION if metric.noun.endswith(PER_OPERATION) else "",
@@ -198,7 +192,7 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
         server=server,
         servers=tuple(sorted(set(on_server))),
         benchmarks=tuple(sorted({move.key.benchmark for move in moves})),
-        probability=max(move.probability for move in finding.moves),
+        probability=max(move.probability for move in told),
     )
 
 

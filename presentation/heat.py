@@ -119,7 +119,7 @@ def marks_of(findings: Iterable[Finding]) -> dict[str, dict[str, Mark]]:
     marks: dict[str, dict[str, Mark]] = defaultdict(dict)
     for finding in findings:
         for move in finding.moves:
-            mark = Mark(finding.key, finding.kind, move.direction, move.change_pct, finding.tier)
+            mark = Mark(finding.key, finding.kind, move.direction, move.change_pct, move.tier)
             held = marks[move.key.id].get(finding.release)
             if held is None or abs(mark.change_pct) > abs(held.change_pct):
                 marks[move.key.id][finding.release] = mark

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Sequence
 from math import fsum, log
 
 from history.metrics import MetricRegistry
-from history.model import MAJORS, Finding, FindingKind, Move, Tier
-from presentation.headline import goes_its_way
+from history.model import MAJORS, TIERS, Finding, FindingKind, Move, goes_its_way
 
 #: The most that one test adds to a loss, however much it changed: a factor of four.
 MOST_OF_A_TEST = log(4.0)
-#: The order of tiers and of kinds.
-TIERS: tuple[Tier, ...] = ("confirmed", "provisional", "unconfirmed")
+#: The order of kinds.
 KINDS: tuple[FindingKind, ...] = ("regression", "drift", "environment", "improvement")
 #: Titles of the sections that findings stand in: steps between majors hold years of work and are no point releases.
 POINT_RELEASES, BETWEEN_MAJORS = "Point releases", "Between majors"
@@ -49,7 +47,7 @@ def loss(moves: Iterable[Move]) -> float:
 def severity(finding: Finding, moves: Sequence[Move], metrics: MetricRegistry) -> Severity:
     """Sort key of a finding by some of its moves: regressions first, those that cost throughput, instructions or CPU,
     then the largest loss. Of the moves those count that go the finding's way, and what explains only by itself."""
-    of_finding = [move for move in moves if goes_its_way(finding, move)] or list(moves)
+    of_finding = [move for move in moves if goes_its_way(finding.kind, move)] or list(moves)
     leading = [move for move in of_finding if metrics[move.key.metric].leads]
     return KINDS.index(finding.kind), not leading, -loss(leading or of_finding)
 

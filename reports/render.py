@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from presentation.addresses import up
 from presentation.number_format import count, grouped, interval, median_of, percent, probability, signed
-from presentation.sentences import CAUSES
+from presentation.sentences import CAUSES, TIER_WORDS
 from presentation.tables import json_line
 from reports.settings import ReportSettings
 
@@ -54,6 +54,7 @@ def environment() -> Environment:
     environment_of_pages.filters.update(
         json=script_json, when=when, count=count, capfirst=capitalized_first, grouped=grouped, signed=signed,
         interval=interval, median_of=median_of, percent=percent, probability=probability, cause=CAUSES.__getitem__,
+        tier=TIER_WORDS.__getitem__,
     )  # fmt: skip
     return environment_of_pages
 

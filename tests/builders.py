@@ -132,7 +132,27 @@ def series(
         better=better,
         points=tuple(points),
         control=control or {},
+        sessions=tuple(dict.fromkeys(block.session_id for point in points for block in point.values)),
     )
+
+
+def measured_again(one: Series, session: str, blocks: Mapping[str, Sequence[float]]) -> Series:
+    """`one` with the blocks, by release, of a session that began after all others."""
+    points = tuple(
+        point.model_copy(
+            update={
+                "values": (
+                    *point.values,
+                    *(
+                        BlockValue(value, f"{session}/{point.version}/{number}", session, "host", "epoch")
+                        for number, value in enumerate(blocks.get(point.version, ()))
+                    ),
+                )
+            }
+        )
+        for point in one.points
+    )
+    return one.model_copy(update={"points": points, "sessions": (*one.sessions, session)})
 
 
 def level_series(key: SeriesKey, levels: Sequence[float | None], releases: Sequence[str] = RELEASES) -> Series:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from history.model import Finding, LineKey, Move, Series
+from history.model import Finding, LineKey, Move, Series, carrying_moves
 
 TIERS = ("confirmed", "provisional")
 
@@ -21,7 +21,7 @@ def document(all_series: Iterable[Series], findings: Iterable[Finding]) -> str:
     moved: dict[str, tuple[Finding, Move]] = {}
     for finding in findings:
         if finding.kind == "regression" and finding.tier in TIERS:
-            for move in finding.moves:
+            for move in carrying_moves(finding):
                 if move.direction == "regression":
                     moved[move.key.id] = (finding, move)
     suites: dict[str, list[Series]] = defaultdict(list)

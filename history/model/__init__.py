@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from history.model.findings import (
     NOT_FILED,
+    TIERS,
+    BlockEvidence,
     Cause,
     ChangeLine,
     Direction,
@@ -36,7 +38,10 @@ from history.model.findings import (
     Tier,
     ToolchainChange,
     UnknownSide,
+    carried_by,
+    carrying_moves,
     finding_key,
+    goes_its_way,
 )
 from history.model.measured import (
     Block,

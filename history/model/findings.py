@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,6 +13,8 @@ from history.model.values import MAJORS, Better, Count, Moment, Name, Row, Value
 
 FindingKind = Literal["regression", "improvement", "environment", "drift"]
 Tier = Literal["confirmed", "provisional", "unconfirmed"]
+#: The surest last.
+TIERS: tuple[Tier, ...] = ("unconfirmed", "provisional", "confirmed")
 Direction = Literal["regression", "improvement", "change"]
 UnknownSide = Literal["", "before", "after"]
 #: `both`: the code and the settings, which differ.
@@ -46,7 +49,30 @@ class Move(Row):
     that moves with it, and shows less."""
     blocks_before: int = 0
     blocks_after: int = 0
+    tier: Tier = "provisional"
+    """Of this series by itself: nothing inherits it from the finding or from another metric of the test."""
+    judged_in: int = 0
+    """Sessions that took no part in discovering it and whose blocks of both sides have judged it."""
+    counted_pct: float | None = None
+    """What the counted instructions of the test moved by, where that cannot explain this move of the time lane."""
     warnings: tuple[str, ...] = ()
+
+
+class BlockEvidence(Row):
+    """The blocks that moves were discovered in, and those that measured them again: of moves of one server, config,
+    benchmark and lane that the same sessions measured again. Sessions are in the order in which they began, blocks by
+    session and name."""
+
+    series: tuple[str, ...]
+    """Ids of the series that moved."""
+    discovered_in: tuple[str, ...]
+    """Sessions."""
+    discovered: tuple[str, ...]
+    """Blocks of the two releases."""
+    again_in: tuple[str, ...] = ()
+    """Later sessions, each of which measured both releases side by side."""
+    again: tuple[str, ...] = ()
+    """Their blocks of the two releases."""
 
 
 class GroupSummary(Row):
@@ -227,6 +253,8 @@ class Finding(Row):
     """Who built the two sides, and with what, where that differs."""
     split: SettingsSplit | None = None
     """How much of it is settings and how much code; None while nobody measured that."""
+    blocks: tuple[BlockEvidence, ...] = ()
+    """What its tier rests on; empty for a drift, and in findings of older detections."""
     evidence: tuple[str, ...] = ()
     """Sentences: blocks that agree, noise floor, what one test by itself would show, what the control did."""
     warnings: tuple[str, ...] = ()
@@ -250,6 +278,30 @@ class Finding(Row):
     def folded_under(self) -> str:
         """Key of the finding that is told in place of this one; empty for what is told by itself."""
         return self.same_as or (self.explained_by[0] if self.wholly_explained else "")
+
+
+def goes_its_way(kind: FindingKind, move: Move) -> bool:
+    """Whether a move goes the way a finding of this kind is named for."""
+    return kind not in ("regression", "drift", "improvement") or move.direction in (
+        "change",
+        "improvement" if kind == "improvement" else "regression",
+    )
+
+
+def carried_by(tier: Tier, moves: Sequence[Move]) -> tuple[Move, ...]:
+    """The moves that carry a finding of this tier: those as sure as it is, without what counted instructions do not
+    explain and nothing has confirmed. What is told of a finding, in titles and tables of groups, is told of them alone.
+
+    All of them where none is so sure: findings of older detections have no tiers of moves.
+    """
+    sure = [move for move in moves if TIERS.index(move.tier) >= TIERS.index(tier)]
+    told = [move for move in sure if move.tier == "confirmed" or move.counted_pct is None]
+    return tuple(told or sure or moves)
+
+
+def carrying_moves(finding: Finding) -> tuple[Move, ...]:
+    """The moves that carry the tier of `finding` (`carried_by`)."""
+    return carried_by(finding.tier, finding.moves)
 
 
 def finding_key(dbms: str, line: str, release: str, kind: str) -> str:

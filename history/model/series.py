@@ -157,6 +157,8 @@ class Series(Row):
     control: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     control_versions: dict[str, str] = Field(default_factory=dict)
     """The control release by session; a session that is not here had the one that all such sessions had."""
+    sessions: tuple[str, ...] = ()
+    """Sessions in the order in which they began; one that is not here is taken to have come later, by its name."""
 
     def control_of(self, session: str) -> str:
         """Version of the control release of a session, empty where nobody said."""

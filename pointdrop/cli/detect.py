@@ -76,7 +76,7 @@ def detect(
     --line only a part is looked at, and nothing is written.
 
     JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    settings, split, toolchain, evidence, warnings, lines, probably_affected, same_as, explained, explained_by,
+    settings, split, toolchain, blocks, evidence, warnings, lines, probably_affected, same_as, explained, explained_by,
     headline. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, title, tests, metric, median_pct,
     worst_pct, worst_test, probability, folded_under. Outputs with --suspects: work, some.
     """

@@ -42,7 +42,7 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
         lines.append(
             f"  {move.key.server} {move.key.test} {move.key.metric}: {grouped(move.before)} -> {grouped(move.after)} "
             f"{move.unit} ({signed(move.change_pct)}, {interval(move.low_pct, move.high_pct)}), "
-            f"{probability(move.probability)}"
+            f"{probability(move.probability)}{'' if move.tier == finding.tier else f', {move.tier}'}"
         )
     if len(moves) > MOVES_SHOWN:
         lines.append(f"  and {len(moves) - MOVES_SHOWN} smaller moves")

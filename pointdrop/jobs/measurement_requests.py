@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from alerts.issue_state import BISECT, moment_after, open_requests
+from detector.confirmation import DISCOVERED
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, FindingEvent, Series
 from history.store import Store
@@ -19,24 +20,10 @@ from pointdrop.jobs.suspects import Suspect, finding_keys, suspects
 from presentation.commands import source_tags
 from presentation.sentences import TIER_WORDS
 
-#: A boundary that so many sessions measured side by side, and that is not clear yet, will not be by another one; an
-#: improvement has had its chance after one.
-MOST_AGAIN, MOST_AGAIN_IMPROVEMENT = 3, 1
-#: How the detector's sentence about them begins.
-SIDE_BY_SIDE = "Measured side by side"
-
 
 def suspects_to_measure(store: Store, findings: Sequence[Finding], metrics: MetricRegistry) -> list[Suspect]:
     """What to measure again, the most severe first: what is not settled, and what somebody asked for."""
-    asked = {request.key for request in open_requests(store.events())}
-    by_id = {series.key.id: series for series in store.series()}
-    open_still = [
-        finding
-        for finding in findings
-        if not asked.isdisjoint(finding_keys(finding))
-        or len(_beside(finding, by_id)) < (MOST_AGAIN_IMPROVEMENT if finding.kind == "improvement" else MOST_AGAIN)
-    ]
-    return suspects(open_still, metrics, asked)
+    return suspects(findings, metrics, {request.key for request in open_requests(store.events())})
 
 
 def settle_requests(
@@ -64,7 +51,7 @@ def request_result(
     if not findings:
         return {"text": "The newest detection does not find this boundary any more; there is nothing left to measure."}
     finding = findings[0]
-    seen = [sentence for sentence in finding.evidence if sentence.startswith(SIDE_BY_SIDE)]
+    seen = [sentence for sentence in finding.evidence if sentence.startswith(DISCOVERED)]
     text = f"Both sides were measured again in one session: {TIER_WORDS[finding.tier]}. {' '.join(seen)}".strip()
     if asked != BISECT or finding.tier == "unconfirmed":
         return {"text": text}

@@ -30,6 +30,10 @@ from reports.site import build
 from runners.errors import HostBusy
 from runners.settings import Plan
 
+#: The first session of a suspect may find that a release between its two sides did it; what it discovered is then
+#: measured again the same night. Nothing is measured again twice in a night.
+CONFIRMING_ROUNDS = 2
+
 
 def nightly(
     setup: MeasurementSetup, plan: Plan, server: str, tracker: Tracker, folder: Path, confirm: bool = True
@@ -45,9 +49,8 @@ def nightly(
     measured = measure_all(setup, plan, server, work, budget_minutes=plan.budget_minutes)
     setup.say("looking for changes")
     findings = _detected(setup, detector)
-    suspects = suspects_to_measure(setup.store, findings, detector.metrics) if confirm else []
-    if _measured_again(setup, plan, server, suspects, measured, began):
-        findings = _detected(setup, detector)
+    if confirm:
+        findings = _confirmed(setup, plan, server, findings, detector, measured, began)
     splits = splits_to_measure(findings, setup.store, detector.metrics) if confirm else []
     if _split(setup, plan, server, splits, measured, began):
         findings = _detected(setup, detector)
@@ -88,6 +91,27 @@ def _filed(setup: MeasurementSetup, tracker: Tracker) -> tuple[dict[str, int], t
     except TrackerError as error:
         return {}, (f"{tracker.name}: {error}",)
     return dict(report.counts), (*report.refused, *report.failed, *report.warnings)
+
+
+def _confirmed(
+    setup: MeasurementSetup,
+    plan: Plan,
+    server: str,
+    findings: list[Finding],
+    settings: DetectorSettings,
+    measured: Measured,
+    began: float,
+) -> list[Finding]:
+    """The findings once their suspects were measured again, each at most once."""
+    asked = set[Suspect]()
+    for _ in range(CONFIRMING_ROUNDS):
+        wanted = suspects_to_measure(setup.store, findings, settings.metrics)
+        suspects = [suspect for suspect in wanted if suspect not in asked]
+        asked.update(suspects)
+        if not _measured_again(setup, plan, server, suspects, measured, began):
+            break
+        findings = _detected(setup, settings)
+    return findings
 
 
 def _measured_again(

@@ -10,7 +10,7 @@ from detector.attachments import SPLIT_CAUSES
 from detector.compare import REPORTED_BLOCKS
 from history.errors import BadSettings
 from history.metrics import MetricRegistry
-from history.model import Finding, Release
+from history.model import Finding, Release, carrying_moves
 from history.store import Store
 from pointdrop.jobs.measured_splits import by_place, third_arms
 from pointdrop.jobs.measurement import MeasurementSetup
@@ -38,7 +38,14 @@ def splits_to_measure(findings: Iterable[Finding], store: Store, metrics: Metric
         and not (finding.split and finding.split.cause)
         and all(len(third_arms(finding, place, store)) < MOST_SESSIONS for place in by_place(finding, metrics))
     }
-    return suspects([f.model_copy(update={"tier": "provisional"}) for f in asked.values()], metrics)
+    return suspects([_as_new(finding) for finding in asked.values()], metrics)
+
+
+def _as_new(finding: Finding) -> Finding:
+    """`finding` as if nothing had been measured again, with the moves that it is told by."""
+    new = {"tier": "provisional", "judged_in": 0}
+    moves = tuple(move.model_copy(update=new) for move in carrying_moves(finding))
+    return finding.model_copy(update={"tier": "provisional", "moves": moves})
 
 
 def split_work(

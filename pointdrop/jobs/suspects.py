@@ -1,9 +1,10 @@
 """Suspects: boundaries that are measured again, both sides interleaved in one session, before anybody is told. Pure.
 
-A finding is `provisional` until one session holds blocks of the release and of its predecessor. The jobs here make
-that session; the detector reads its blocks like any others and then says `confirmed` or `unconfirmed`. Where nobody
-measured the releases between the two, the instructions lane measures them as well, since that costs seconds: a finding
-should name the release that did it, not the first one that somebody happened to look at.
+A finding is `provisional` until a session that took no part in discovering it holds blocks of the release and of its
+predecessor. The jobs here make that session, both sides on fresh data; the detector judges its blocks and then says
+`confirmed` or `unconfirmed`. Where nobody measured the releases between the two, the instructions lane measures them as
+well, since that costs seconds: a finding should name the release that did it, not the first one that somebody happened
+to look at.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import astuple, dataclass
 from history.errors import BadSettings
 from history.keys import issue_key
 from history.metrics import MetricRegistry
-from history.model import NOT_FILED, Finding, Move, Release
+from history.model import NOT_FILED, Finding, Move, Release, goes_its_way
 from history.versions import build_mark, version_key
 from pointdrop.jobs.release_selection import Work, by_version, in_version_order, spread
 from presentation.ranking import Severity, severity
@@ -24,8 +25,11 @@ from runners.settings.plans import Measure, Plan
 
 #: Blocks of each side; four give the ABBA order its full effect.
 CONFIRM_BLOCKS = {"time": 4, "instructions": 1}
-#: More boundaries than this in one night are a flood, not a list of suspects: the most severe are confirmed.
+#: More boundaries than this of one lane in one night are a flood, not a list of suspects: the most severe are measured.
 MOST_SUSPECTS = 20
+#: What so many sessions have judged without a clear answer will not be clear by another one: it stays suspected. An
+#: improvement, which has no issue of its own, has had its chance after one.
+MOST_AGAIN, MOST_AGAIN_IMPROVEMENT = 2, 1
 #: Releases measured between the two sides of a boundary in one night; what is left comes the next night.
 MOST_BETWEEN = 4
 
@@ -72,28 +76,43 @@ class Suspect:
 
 
 def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[str] = frozenset()) -> list[Suspect]:
-    """What to measure again, in the order in which findings are filed, each once; findings that are settled are left
-    out, unless somebody asked for their key, that of the issue or that of the finding.
+    """What to measure again, in the order in which findings are filed, each once; what is settled is left out, unless
+    somebody asked for the key of the finding, or that of its issue.
 
-    Steps between two builders are left out: no measurement separates the compiler from the code.
-    Where instructions moved they are counted again, which takes a tenth of the time and settles it; and machine time is
-    not spent on improvements, which have no issue of their own.
+    Steps between two builders are left out, since no measurement separates the compiler from the code, and drifts, of
+    which no single release took most.
+    What is counted is counted again while its finding is provisional, or names releases that nobody measured. A move of
+    the time lane whose test's instructions explain it is left to them, which takes a tenth of the time; where they do
+    not, as when the two contradict each other, the time lane is measured again, whatever the finding's tier: no counted
+    move confirms a timed one. Machine time is not spent on improvements, which have no issue of their own.
     """
     severities: dict[Suspect, Severity] = {}
     for finding in findings:
         wanted = not asked.isdisjoint(finding_keys(finding))
-        if finding.kind == "environment" or (finding.cause in NOT_FILED and not wanted):
+        settled_apart = finding.kind == "drift" or finding.cause in NOT_FILED
+        if finding.kind == "environment" or (settled_apart and not wanted):
             continue
         moved: dict[Suspect, list[Move]] = defaultdict(list)
-        counted = {_place(move) for move in finding.moves if metrics[move.key.metric].lane == "instructions"}
+        most = MOST_AGAIN_IMPROVEMENT if finding.kind == "improvement" else MOST_AGAIN
+        counted = {
+            _test(move)
+            for move in finding.moves
+            if metrics[move.key.metric].lane == "instructions" and move.tier != "unconfirmed"
+        }
+        places = {test[:-1] for test in counted}
         for move in finding.moves:
-            lane = metrics[move.key.metric].lane
-            narrow = lane == "instructions" and finding.kind == "regression" and finding.unmeasured
-            dear = lane == "time" and (finding.kind == "improvement" or _place(move) in counted)
-            if not wanted and (dear or (finding.tier != "provisional" and not narrow)):
+            metric, key = metrics[move.key.metric], move.key
+            if metric.lane == "instructions":
+                narrow = finding.kind == "regression" and finding.unmeasured
+                open_still = narrow or finding.tier == move.tier == "provisional"
+            else:
+                explained = _test(move) in counted and move.counted_pct is None
+                told = metric.leads or _test(move)[:-1] not in places
+                worse = finding.kind != "improvement" and goes_its_way(finding.kind, move)
+                open_still = move.tier == "provisional" and worse and told and not explained
+            if not wanted and (move.judged_in >= most or not open_still):
                 continue
-            key = move.key
-            place = (key.server, finding.dbms, key.config, key.benchmark, lane)
+            place = (key.server, finding.dbms, key.config, key.benchmark, metric.lane)
             moved[Suspect(*place, finding.previous, finding.release)].append(move)
         for suspect, moves in moved.items():
             own = severity(finding, moves, metrics)
@@ -109,15 +128,17 @@ def in_plan(wanted: Iterable[Suspect], plan: Plan) -> list[Suspect]:
 def with_available_releases(
     wanted: Iterable[Suspect], releases: Mapping[str, Iterable[Release]], most: int = MOST_SUSPECTS
 ) -> tuple[list[Suspect], list[str]]:
-    """The first `most` of those whose two releases are known, and a sentence about each that has not both."""
+    """The first `most` of each lane, counted ones first, of those whose two releases are known, and a sentence about
+    each that has not both."""
     versions = {dbms: {release.version for release in of_dbms} for dbms, of_dbms in releases.items()}
-    available, lost = [], []
+    available: dict[str, list[Suspect]] = {"instructions": [], "time": []}
+    lost = []
     for suspect in wanted:
         if {suspect.previous, suspect.release} <= versions.get(suspect.dbms, set()):
-            available.append(suspect)
+            available[suspect.lane].append(suspect)
         else:
             lost.append(f"{suspect}: one of the two can no longer be had, so it is not measured again")
-    return available[:most], lost
+    return [suspect for of_lane in available.values() for suspect in of_lane[:most]], lost
 
 
 def finding_keys(finding: Finding) -> set[str]:
@@ -125,8 +146,8 @@ def finding_keys(finding: Finding) -> set[str]:
     return {finding.key, issue_key(finding.dbms, finding.line, finding.release, finding.kind)}
 
 
-def _place(move: Move) -> tuple[str, str, str]:
-    return move.key.server, move.key.config, move.key.benchmark
+def _test(move: Move) -> tuple[str, str, str, str]:
+    return move.key.server, move.key.config, move.key.benchmark, move.key.test
 
 
 def confirmation_work(wanted: Iterable[Suspect], plan: Plan, releases: Mapping[str, Iterable[Release]]) -> list[Work]:

@@ -92,7 +92,8 @@ def both(tests: Mapping[str, float]) -> Changes:
 
 
 def counted(store: Store, changes: Callable[[str], Changes], detail: bool = True) -> None:
-    """Postgres in both lanes, everything in one session; functions and a plan before and after 17.5."""
+    """Postgres in both lanes, everything in one session; functions and a plan before and after 17.5, which is measured
+    again beside 17.4 in both lanes."""
     writer = Writer(store, 11)
     session = writer.session("s-1", "local", 0, control="17.2")
     for version in POSTGRES:
@@ -105,6 +106,12 @@ def counted(store: Store, changes: Callable[[str], Changes], detail: bool = True
         of = release("postgres", version)
         writer.run(session, of, "default", "sysbench", measure(COUNTED, changes(version)), lane="instructions", **given)
         writer.run(session, of, "default", "sysbench", measure(TIMED, changes(version)), lane="time")
+    for version in ("17.4", "17.5"):
+        again = writer.session("s-2", "local", 1, control="17.4")
+        of = release("postgres", version)
+        counts = measure(COUNTED, changes(version))
+        writer.run(again, of, "default", "sysbench", counts, lane="instructions", blocks=1)
+        writer.run(again, of, "default", "sysbench", measure(TIMED, changes(version)), lane="time")
 
 
 def regression_instructions(store: Store) -> None:
@@ -127,7 +134,8 @@ def regression_with_improvement(store: Store) -> None:
 
 
 def regression_throughput(store: Store) -> None:
-    """The time lane on the small server: less QPS for more CPU, one release of the manifest was not measured."""
+    """The time lane on the small server: less QPS for more CPU, one release of the manifest was not measured. The two
+    sides were measured again."""
     writer = Writer(store, 12)
     session = writer.session("s-1", "small", 0, control="8.0.26")
     slower = both(
@@ -139,6 +147,10 @@ def regression_throughput(store: Store) -> None:
     for version in MYSQL:
         changes = since("8.0.30", MYSQL, slower)(version)
         writer.run(session, release("mysql", version), "default", "sysbench", measure(TIMED, changes), lane="time")
+        if version in ("8.0.28", "8.0.30"):
+            again = writer.session("s-2", "small", 1, control="8.0.28")
+            of = release("mysql", version)
+            writer.run(again, of, "default", "sysbench", measure(TIMED, changes), lane="time", blocks=4)
     writer.run(session, release("mysql", "8.0.29"), "default", "sysbench", measure(TIMED, {}), blocks=0, failed=1)
 
 
@@ -167,7 +179,7 @@ def environment(store: Store) -> None:
 
 
 def majors(store: Store) -> None:
-    """The newest release of each line, all in one session: version 17 lost."""
+    """The newest release of each line, all in one session: version 17 lost, and again when it was measured again."""
     writer = Writer(store, 15)
     session = writer.session("s-1", "local", 0, control="14.9")
     slower = both(
@@ -183,6 +195,9 @@ def majors(store: Store) -> None:
         for point in (8, 9):
             of = release("postgres", f"{line}.{point}")
             writer.run(session, of, "default", "sysbench", measure(TIMED, changes), lane="time")
+            if of.version in ("16.9", "17.9"):
+                again = writer.session("s-2", "local", 1, control="16.9")
+                writer.run(again, of, "default", "sysbench", measure(TIMED, changes), lane="time")
 
 
 #: Instructions per operation before the fix that turned `pg_mblen` into `pg_mblen_with_len`, and percent it added.

@@ -97,7 +97,7 @@ def test_every_section_is_there() -> None:
         "| server | metric | group | tests moved | worst | median |",
         "▁▁▁▁▁|███     +4.9 %",
         "**Evidence**",
-        "Measured side by side, 3 of 3 moves were seen again.",
+        "measured side by side: 3 of 3 moves were seen again.",
         "17.4 is the last measured release at the old level",
         "https://github.com/postgres/postgres/compare/REL_17_4...REL_17_5",
         "`ExecInterpExpr` | 5200 | 6100 | +900",

@@ -14,6 +14,7 @@ from history.datasets import smalldatum
 from history.model import Finding, Release, Series
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings
+from tests.detector.evidence_check import check
 
 #: The 5.7 line is quiet by its author's word; this share of its boundaries may be flagged.
 MOST_FLAGGED = 0.02
@@ -111,6 +112,14 @@ def test_replay_files_8_0_30_the_day_it_was_measured(
     event = events["mysql/8.0/8.0.30/regression"]
     assert (event.newest, event.delay, event.stays) == ("8.0.30", 0, True)
     assert len({move.key.test for move in event.finding.moves}) >= 4
+
+
+def test_every_number_of_the_evidence_is_that_of_the_blocks(findings: list[Finding], published: list[Series]) -> None:
+    assert all(check(finding, published) for finding in findings)
+
+
+def test_what_one_session_published_is_confirmed_by_none(findings: list[Finding]) -> None:
+    assert {move.tier for finding in findings if finding.line == "8.0" for move in finding.moves} == {"provisional"}
 
 
 def test_same_input_same_bytes_in_any_order(published: list[Series], settings: DetectorSettings) -> None:

@@ -118,13 +118,16 @@ def test_a_killed_night_is_resumed_and_finds_what_postgres_17_8_did(state: Path)
     assert done.returncode == 0, done.stderr
     assert f"resuming the session {session.id}" in done.stderr
     summary = json.loads(done.stdout)
-    assert summary["blocks"] == 4 - len(finished)
+    assert summary["blocks"] == 4 - len(finished) + 2, "17.7 and 17.8 are counted again, side by side"
     assert summary["findings"] == {"confirmed regression": 1}
     assert servers_of(state) == []
     with Store.open(f"sqlite:///{state / 'history.db'}") as store:
         assert finished < store.block_ids(session.id)
         assert len(store.block_ids(session.id)) == 4
         (finding,) = store.findings()
+        (blocks,) = finding.blocks
+        assert set(blocks.discovered) < store.block_ids(session.id) and set(blocks.again).isdisjoint(finished)
+        assert blocks.discovered_in == (session.id,) and len(blocks.again) == 2
         assert (finding.release, finding.previous, finding.cause) == ("17.8", "17.7", "product")
         assert [(move.key.test, round(move.change_pct)) for move in finding.moves] == [("scan.range100", 44)]
         assert "pg_mblen_with_len" in {change.function for change in finding.functions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ TESTS = 9
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Ten releases in one session; a third of the tests needs half as much again from 17.6 on, as the dives do."""
+    """Ten releases in one session; a third of the tests needs half as much again from 17.6 on, as the dives do, and a
+    later session saw it again."""
     with Store.open(f"sqlite:///{tmp_path}/history.db") as opened:
         opened.append_session(SESSION)
         for minor in range(10):
@@ -38,6 +40,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
             settings = {"dives": EffectiveSetting(value=dives, default=dives)}
             row = run_of(f"17.{minor}").model_copy(update={"options": "jit = on\n", "lane": "instructions"})
             _measure(opened, row, 1500.0 if minor >= 6 else 1000.0, settings)
+        opened.append_session(
+            SESSION.model_copy(update={"id": "again", "started": SESSION.started + timedelta(days=1)})
+        )
+        for version, level in (("17.5", 1000.0), ("17.6", 1500.0)):
+            dives = "10" if version == "17.5" else "200"
+            settings = {"dives": EffectiveSetting(value=dives, default=dives)}
+            row = run_of(version, session="again", lane="instructions").model_copy(update={"options": "jit = on\n"})
+            _measure(opened, row, level, settings)
         yield opened
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shlex
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detector import DetectorSettings
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
 from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
 from pointdrop.cli.main import command_tree
+from pointdrop.jobs import nightly
+from pointdrop.jobs.measurement import Measured
 from pointdrop.jobs.measurement_requests import answered_requests, request_result
 from pointdrop.jobs.suspects import (
     MOST_SUSPECTS,
@@ -48,6 +52,9 @@ def move(metric: str, change: float, config: str = "default", server: str = "sma
 
 
 def finding(tier: str, release: int, *moves: Move, kind: str = "regression") -> Finding:
+    """A finding whose moves are as sure as it is."""
+    own = {"tier": tier, "judged_in": int(tier != "provisional")}
+    moves = tuple(move.model_copy(update=own) for move in moves)
     return Finding(
         key=f"k{release}", kind=kind, tier=tier, dbms="postgres", line="17", previous=f"17.{release - 1}",
         release=f"17.{release}", moves=moves,
@@ -95,6 +102,53 @@ def test_who_asks_gets_both_lanes() -> None:
     both = finding("confirmed", 2, move("qps", -3), move("insn/o", 1))
     assert suspects([both], METRICS) == []
     assert [s.lane for s in suspects([both], METRICS, {"postgres/17/17.2/regression"})] == ["time", "instructions"]
+
+
+def test_time_is_measured_again_where_counted_instructions_do_not_explain_it_however_sure_they_are() -> None:
+    counted = move("insn/o", 1.6).model_copy(update={"tier": "confirmed", "judged_in": 1})
+    luck = move("cpu_us/o", 49.0).model_copy(update={"counted_pct": 1.6})
+    one = finding("confirmed", 2).model_copy(update={"moves": (counted, luck)})
+    assert [str(each).split("/")[4] for each in suspects([one], METRICS)] == ["time"]
+    explained = luck.model_copy(update={"counted_pct": None})
+    assert suspects([one.model_copy(update={"moves": (counted, explained)})], METRICS) == []
+    twice = luck.model_copy(update={"judged_in": 2})
+    assert suspects([one.model_copy(update={"moves": (counted, twice)})], METRICS) == [], "it stays suspected"
+    no_cost = move("cs/o", 30.0)
+    assert suspects([one.model_copy(update={"moves": (counted, no_cost)})], METRICS) == [], "nothing is named for it"
+
+
+def test_what_the_first_session_discovered_is_measured_again_the_same_night_and_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """17.1..17.5 turns out to be 17.2..17.3; 17.7..17.8 stays unclear, and waits for the next night."""
+    place = "small/postgres/default/sysbench/instructions"
+    wide, unclear = (Suspect.parse(f"{place}/{sides}") for sides in ("17.1..17.5", "17.7..17.8"))
+    narrow = Suspect.parse(f"{place}/17.2..17.3")
+    nights = [[wide, unclear], [narrow, unclear], [narrow]]
+    measured: list[list[Suspect]] = []
+
+    def measured_again(*given: object) -> bool:
+        measured.append(list(given[3]))  # type: ignore[call-overload]
+        return bool(given[3])
+
+    monkeypatch.setattr(nightly, "suspects_to_measure", lambda *_: nights.pop(0))
+    monkeypatch.setattr(nightly, "_measured_again", measured_again)
+    monkeypatch.setattr(nightly, "_detected", lambda *_: [])
+    setup = SimpleNamespace(store=None)
+    nightly._confirmed(setup, PLAN, "small", [], DetectorSettings(), Measured(), 0.0)  # type: ignore[arg-type]
+    assert measured == [[wide, unclear], [narrow]]
+
+
+def test_a_slow_drift_is_measured_again_only_when_somebody_asks() -> None:
+    drift = finding("provisional", 2, move("qps", -5.0), kind="drift")
+    assert suspects([drift], METRICS) == [] and len(suspects([drift], METRICS, {drift.key})) == 1
+
+
+def test_large_steps_of_the_time_lane_take_no_place_of_counted_ones() -> None:
+    many = [finding("provisional", 1 + n % 8, move("qps", -50 - n, config=f"c{n}")) for n in range(MOST_SUSPECTS + 5)]
+    small = finding("provisional", 5, move("insn/o", 1.0))
+    found, _ = with_available_releases(suspects([*many, small], METRICS), KNOWN)
+    assert found[0].lane == "instructions" and len(found) == 1 + MOST_SUSPECTS
 
 
 def test_a_step_between_two_builders_is_measured_again_only_when_somebody_asks() -> None:
@@ -197,7 +251,11 @@ def test_a_request_is_answered_by_a_session_of_both_sides_that_began_after_it() 
 
 
 def test_what_came_of_a_request_is_said_with_the_honest_interval() -> None:
-    evidence = ("2 of 8 tests moved.", "Measured side by side, 2 of 2 moves were seen again.")
+    evidence = (
+        "2 of 8 tests moved.",
+        "Discovered in 2 blocks of session a; confirmed by 2 blocks of session b, measured side by side: 2 of 2 moves "
+        "were seen again.",
+    )
     counted = move("insn/o", 45.0)
     one = finding("confirmed", 2, move("qps", -38.0), counted).model_copy(update={"evidence": evidence})
     sources = {"postgres": "https://example.org/compare/TAG_{previous_}...TAG_{release_}"}
