@@ -181,6 +181,39 @@ def test_findings_keep_their_order_and_all_but_the_telling() -> None:
     assert told[1].same_as == made[0].key and [row.finding for row in told[0].lines] == [made[1].key]
 
 
+def released(dbms: str, day: date, *versions: str) -> list[Release]:
+    lines = {version: version.rpartition(".")[0] for version in versions}
+    return [Release(dbms=dbms, version=version, line=line, released=day) for version, line in lines.items()]
+
+
+def test_a_boundary_over_several_releases_has_their_days() -> None:
+    """17.9 after 17.6: a release between them came out on the day of 18.2, as did 16.12 and 15.16."""
+    wide = step("17", "17.9", {"scan": 44.2}, FIX).model_copy(update={"unmeasured": ("17.7", "17.8")})
+    releases = released("postgres", DAY, "18.2", "17.8", "16.12", "15.16")
+    releases += released("postgres", OTHER_DAY, "17.9", "14.20")
+    lead, _ = tie([step("18", "18.2", {"scan": 44.9}, FIX), wide], [], releases, METRICS)
+    assert lead.evidence[-1].endswith(", and releases of the same day are in both suspect ranges.")
+    assert [row.release for row in lead.probably_affected] == ["16.12", "15.16"]
+    two_days = [one.model_copy(update={"unmeasured": (f"{one.line}.1",)}) for one in (wide, lead)]
+    also = [*releases, *released("postgres", OTHER_DAY, "17.1", "18.1"), *released("postgres", DAY, "17.9")]
+    assert tie(two_days, [], also, METRICS)[1].probably_affected == (), "which of two days it was is not known"
+
+
+def test_lines_of_mysql_and_the_steps_between_them_are_no_different() -> None:
+    """A merge came to 8.0.46, 8.4.9 and 9.7.1; of 8.4 the newest release alone was measured."""
+    made = [
+        step(line, release, {"scan": 12.0, "insert": 6.0}, OTHER, dbms="mysql")
+        for line, release in (("8.0", "8.0.46"), ("9.7", "9.7.1"))
+    ]
+    between = step(MAJORS, "8.4.10", {"scan": 12.1, "insert": 6.0}, OTHER, dbms="mysql")
+    between = between.model_copy(update={"previous": "5.7.44"})
+    releases = released("mysql", DAY, "8.0.46", "8.4.9", "9.7.1", "26.7.1")
+    old, new, steps = tie([*made, between], [], releases, METRICS)
+    assert [(row.line, row.release) for row in new.lines] == [("8.0", "8.0.46"), ("8.4", "8.4.10")]
+    assert old.same_as == new.key == steps.folded_under
+    assert [row.line for row in new.probably_affected] == ["26.7"]
+
+
 @pytest.mark.parametrize("update", [{"tier": "unconfirmed"}, {"cause": "toolchain"}, {"kind": "environment"}])
 def test_what_was_refuted_or_is_not_of_the_product_is_no_line(update: dict[str, object]) -> None:
     made = [step("18", "18.2", {"scan": 44.9}, FIX), step("17", "17.8", {"scan": 44.2}, FIX).model_copy(update=update)]
