@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from alerts.safetext import Markdown, code, fenced, prose
 from presentation.number_format import grouped, median_of, sides, signed
+from presentation.sentences import TIER_WORDS
 
 
 def _only_safe(value: object) -> str:
@@ -49,6 +50,7 @@ def environment() -> Environment:
     env.filters.update(
         code=code,
         prose=prose,
+        tier=TIER_WORDS.__getitem__,
         signed=markdown_filter(signed),
         median_of=markdown_filter(median_of),
         grouped=markdown_filter(grouped),

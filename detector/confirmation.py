@@ -110,7 +110,7 @@ def confirm(
     by_id = {each.move.key.id: each for each in judgements}
     rows = _rows(judgements)
     sentences = [_sentence(row, [by_id[name] for name in row.series], alone=len(rows) == 1) for row in rows]
-    return Confirmed(_tier(kind, told, metrics), tuple(told), tuple(rows), tuple(sentences))
+    return Confirmed(tier_of(kind, told, metrics), tuple(told), tuple(rows), tuple(sentences))
 
 
 def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Judged:
@@ -200,7 +200,7 @@ def _against(comparison: Comparison, move: Move) -> bool:
     return True
 
 
-def _tier(kind: FindingKind, moves: Sequence[Move], metrics: MetricRegistry) -> Tier:
+def tier_of(kind: FindingKind, moves: Sequence[Move], metrics: MetricRegistry) -> Tier:
     """The tier of a finding of these moves, as `confirm` says."""
     named = [move for move in moves if goes_its_way(kind, move)] or list(moves)
     leading = [move for move in named if metrics[move.key.metric].leads] or named

@@ -16,11 +16,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from detector.detection import TIERS, groups_of
+from detector.confirmation import tier_of
+from detector.detection import groups_of
 from detector.signatures import SAME_DAY, Signature, StepKey, contained, functions_alike, log_steps, signature_of
 from history.keys import boundary
 from history.metrics import MetricRegistry
-from history.model import MAJORS, NOT_FILED, ChangeLine, ExplainedStep, Finding, Move, Release, SeriesKey
+from history.model import (
+    MAJORS,
+    NOT_FILED,
+    TIERS,
+    BlockEvidence,
+    ChangeLine,
+    ExplainedStep,
+    Finding,
+    Move,
+    Release,
+    SeriesKey,
+)
 from history.versions import version_key
 
 #: What explains less than the first part of a step, in logs, says nothing of it; what explains more than the second
@@ -64,7 +76,7 @@ def explain_majors(
         explained = _explained(step, inside, on_both, shown, metrics)
         if not explained:
             continue
-        told[step.key] = _rest(step, explained, {finding.key: finding for finding in at_points})
+        told[step.key] = _rest(step, explained, {finding.key: finding for finding in at_points}, metrics)
         for key in told[step.key].explained_by:
             told[key] = _with_step(told[key], step, explained, at_points, here if key in _keys(shown) else "")
     return told
@@ -130,7 +142,7 @@ def _explained(
         part = math.fsum(of_series.values()) - math.fsum(lost[move.key])
         if by and whole_step and LEAST_PART <= part / whole_step <= MOST_PART:
             # What is sure is not told by what is not.
-            sure = all(TIERS.index(own_kind[key].tier) >= TIERS.index(step.tier) for key in by)
+            sure = all(TIERS.index(own_kind[key].tier) >= TIERS.index(move.tier) for key in by)
             explained.append(_step(move, whole_step, part, by, metrics, sure=sure))
     return explained
 
@@ -150,7 +162,9 @@ def _step(
     )
 
 
-def _rest(step: Finding, explained: Sequence[ExplainedStep], at_points: Mapping[str, Finding]) -> Finding:
+def _rest(
+    step: Finding, explained: Sequence[ExplainedStep], at_points: Mapping[str, Finding], metrics: MetricRegistry
+) -> Finding:
     """The step without the series that are explained whole; with all of them where nothing else goes its way."""
     sizes: dict[str, float] = defaultdict(float)
     for one in explained:
@@ -171,6 +185,8 @@ def _rest(step: Finding, explained: Sequence[ExplainedStep], at_points: Mapping[
         moved = {move.key.test for move in left}
         update |= {
             "moves": tuple(left),
+            "tier": tier_of(step.kind, left, metrics),
+            "blocks": _blocks_of(step, {move.key.id for move in left}),
             "groups": groups_of(left, tests),
             "functions": tuple(change for change in step.functions if change.test in moved),
             "plans": tuple(change for change in step.plans if change.test in moved),
@@ -178,6 +194,12 @@ def _rest(step: Finding, explained: Sequence[ExplainedStep], at_points: Mapping[
             "evidence": (*step.evidence, *sentences, f"{len(whole)} of {len(step.moves)} moves are left out for that."),
         }
     return step.model_copy(update=update)
+
+
+def _blocks_of(step: Finding, series: set[str]) -> tuple[BlockEvidence, ...]:
+    """The blocks that the moves of these series rest on."""
+    rows = (row.model_copy(update={"series": tuple(s for s in row.series if s in series)}) for row in step.blocks)
+    return tuple(row for row in rows if row.series)
 
 
 def _with_step(

@@ -17,11 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from detector.detection import TIERS
 from detector.explained_majors import days_up_to, explain_majors
 from detector.signatures import Signature, Similarity, StepKey, measured_across, signature_of, similarity
 from history.metrics import MetricRegistry
-from history.model import MAJORS, NOT_FILED, ChangeLine, Finding, Move, ProbableLine, Release, Series
+from history.model import MAJORS, NOT_FILED, TIERS, ChangeLine, Finding, Move, ProbableLine, Release, Series
 from history.versions import build_mark, version_key
 
 #: Kinds that are grouped, each among itself.

@@ -56,7 +56,7 @@ def finding_order(finding: Finding, metrics: MetricRegistry) -> tuple[bool, int,
     """Sort key of lists and of filing: point releases before the steps between majors, of each the surest first, then
     by severity."""
     own = severity(finding, finding.moves, metrics)
-    return finding.line == MAJORS, TIERS.index(finding.tier), own, finding.key
+    return finding.line == MAJORS, -TIERS.index(finding.tier), own, finding.key
 
 
 def section_of(line: str) -> str:

@@ -39,10 +39,11 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
     lines.append(f"  {finding.key}: {sure}, cause {finding.cause}")
     moves = ordered_moves(finding, metrics)
     for move in moves[:MOVES_SHOWN]:
+        own = "" if move.tier == finding.tier else f", {sentences.TIER_WORDS[move.tier]}"
         lines.append(
             f"  {move.key.server} {move.key.test} {move.key.metric}: {grouped(move.before)} -> {grouped(move.after)} "
             f"{move.unit} ({signed(move.change_pct)}, {interval(move.low_pct, move.high_pct)}), "
-            f"{probability(move.probability)}{'' if move.tier == finding.tier else f', {move.tier}'}"
+            f"{probability(move.probability)}{own}"
         )
     if len(moves) > MOVES_SHOWN:
         lines.append(f"  and {len(moves) - MOVES_SHOWN} smaller moves")
@@ -51,7 +52,8 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
     for row in line_rows(finding, metrics)[1:]:
         lines.append(
             f"  the same change in line {row.line}: {row.release} after {row.previous}, {row.test} {row.metric} "
-            f"{signed(row.change_pct)}, {row.tier}{', between majors' * row.between_majors} ({row.finding})"
+            f"{signed(row.change_pct)}, {sentences.TIER_WORDS[row.tier]}{', between majors' * row.between_majors} "
+            f"({row.finding})"
         )
     if probable := probably_affected(finding):
         lines.append(f"  {probable}")
