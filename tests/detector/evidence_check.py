@@ -285,9 +285,14 @@ TESTS_MOVED = (
 TWO_BLOCKS = r"(\d+) of (\d+) moves have two or more blocks of both sides\."
 AGREEING = r"\d+ of \d+ tests? that moved in throughput moved in CPU cost the (?:same way|other way.*)\."
 #: What a sentence looks like, and what says whether it is true.
+def left_out(found: Evidence, match: re.Match[str]) -> bool:
+    whole = sum(step.whole for step in found.finding.explained)
+    return (int(match[1]), int(match[2])) == (whole, whole + len(found.finding.moves))
+
+
 SENTENCES: list[tuple[str, Callable[[Evidence, re.Match[str]], bool]]] = [
     (TESTS_MOVED, tests_moved),
-    (r"(?P<metric>[^:]+): (?:(?P<counts>\d+ of .*) moved, )?noise floor .* from release to release, .*", metric_moved),
+    (r"(?P<metric>[^:]+): (?:(?P<counts>\d+ of .*) moved, )?noise floor .* from release to release; .*", metric_moved),
     (TWO_BLOCKS, two_blocks),
     (r"No move has two blocks of both sides: .*", no_two_blocks),
     (rf"{AGREEING}(?: {AGREEING})?", agreeing),
@@ -302,6 +307,7 @@ SENTENCES: list[tuple[str, Callable[[Evidence, re.Match[str]], bool]]] = [
         r"\((?P<test>.+): (?P<metric>\S+) (?P<change>\S+) %, instructions (?P<counted>\S+) %\), .*",
         unexplained,
     ),
+    (r"(\d+) of (\d+) moves are left out for that\.", left_out),
     (r"(\d+) more moves? (?:is|are) of an older set-up of the host\.", older),
     (
         r"Discovered in (?P<blocks>\d+) blocks? of (?P<sessions>[^;]+); (?P<rest>.*?)(?:; more blocks are needed)?\.",

@@ -35,6 +35,7 @@ def step(
     )  # type: ignore[arg-type]
     return made.model_copy(
         update={
+            "moves": tuple(move.model_copy(update={"tier": tier}) for move in made.moves),
             "functions": tuple(
                 FunctionChange(test=test, function=name, before=max(0.0, -by), after=max(0.0, by))
                 for name, by in (functions or {}).items()
