@@ -39,7 +39,7 @@ def recovery(
     release loses it again, that is a changepoint, and an issue, of its own.
     """
     lost = [move for move in finding.moves if goes_its_way(finding, move) and move.before > 0 and move.after > 0]
-    lost = [move for move in lost if move.before != move.after]
+    lost = [move for move in lost if move.before != move.after and not move.near_zero]
     if finding.kind not in ("regression", "drift") or not lost:
         return None
     boundary = version_key(finding.dbms, finding.release)

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from alerts.safetext import Markdown, code, fenced, prose
+from presentation.near_zero import median_change, worst_change
 from presentation.number_format import grouped, sides, signed
 
 
@@ -51,6 +52,8 @@ def environment() -> Environment:
         prose=prose,
         signed=markdown_filter(signed),
         grouped=markdown_filter(grouped),
+        median_change=markdown_filter(median_change),
+        worst_change=markdown_filter(worst_change),
         sides=markdown_filter(lambda before, after, at_most: " | ".join(sides(before, after, at_most))),
         # Addresses are made of escaped names only.
         link=lambda address: Markdown(f"<{address}>"),

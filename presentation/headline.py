@@ -14,6 +14,7 @@ from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, Move, Row
 from presentation.number_format import count, interval, listing, percent, signed
+from presentation.trades import trade_words
 
 #: A title names at most so many groups of tests.
 GROUPS_IN_TITLE = 3
@@ -81,6 +82,10 @@ class Headline(Row):
     benchmarks: tuple[str, ...]
     probability: float
     """Of the surest move."""
+    trade: str = ""
+    """What its tests gained or paid in another resource: `17.8 % more indexed rows/s`; empty where there is nothing."""
+    whole_trade: str = ""
+    """The same, of what all of the tests did."""
 
     @property
     def metric(self) -> str:
@@ -134,8 +139,9 @@ def goes_its_way(finding: Finding, move: Move) -> bool:
 
 
 def named_moves(finding: Finding) -> list[Move]:
-    """The moves that go the finding's way, or all where none does."""
-    return [move for move in finding.moves if goes_its_way(finding, move)] or list(finding.moves)
+    """The moves that go the finding's way, or all where none does; those near zero only where all are."""
+    moves = [move for move in finding.moves if goes_its_way(finding, move)] or list(finding.moves)
+    return [move for move in moves if not move.near_zero] or moves
 
 
 def metric_order(moves: Sequence[Move], metrics: MetricRegistry) -> list[str]:
@@ -177,7 +183,8 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
         return None
     metric = metrics[moves[0].key.metric]
     change = metric_change(metric.name, moves)
-    others = [name for name in metric_order(finding.moves, metrics) if name != metric.name]
+    told = [move for move in finding.moves if not move.near_zero]
+    others = [name for name in metric_order(told, metrics) if name != metric.name]
     on_server = [move.key.server for move in moves]
     server = max(sorted(set(on_server)), key=on_server.count)
     # A group that several configs or benchmarks have is counted once, where it has most tests.
@@ -188,7 +195,7 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
     nouns = [group_noun(move.group) for move in moves]
     return Headline(
         change=change,
-        others=tuple(metric_change(name, finding.moves) for name in others),
+        others=tuple(metric_change(name, told) for name in others),
         noun=metric.noun,
         words=metric.said(change.median_pct),
         verb=metric.verb,
@@ -199,6 +206,8 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
         servers=tuple(sorted(set(on_server))),
         benchmarks=tuple(sorted({move.key.benchmark for move in moves})),
         probability=max(move.probability for move in finding.moves),
+        trade=trade_words(finding, moves, metrics),
+        whole_trade=trade_words(finding, moves, metrics, partly=False),
     )
 
 
@@ -210,7 +219,8 @@ def title(finding: Finding, lead: Headline) -> str:
         # The change is that of the newest release, not of the one at which it was clear.
         change = f"{lead.changed} than {finding.previous}, a slow drift"
         return f"{finding.dbms} {finding.line}: {lead.what} {change} ({lead.spread})"
-    return f"{release_name(finding)}: {lead.what} {lead.changed} ({lead.spread})"
+    trade = f" for {lead.whole_trade}" if lead.whole_trade else ""
+    return f"{release_name(finding)}: {lead.what} {lead.changed}{trade} ({lead.spread})"
 
 
 def release_name(finding: Finding) -> str:

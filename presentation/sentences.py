@@ -121,7 +121,8 @@ def summary(finding: Finding, lead: Headline) -> str:
         # A rate and a cost have other signs.
         whole = "it" if split.metric in ("", change.metric) else f"the step in {split.metric}"
         made_of = f"; {_lower(split_sentence(split, whole=whole, rest=rest))}"
-    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly} ({spread}){compiler}{made_of}"
+    trade = f", for {lead.trade}" if lead.trade else ""
+    return f"{what} on {release} {lead.verb} {lead.changed}{per} {than}{slowly}{trade} ({spread}){compiler}{made_of}"
 
 
 def one_version(finding: Finding) -> bool:

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from presentation.addresses import up
+from presentation.near_zero import median_change, worst_change
 from presentation.number_format import count, grouped, interval, percent, probability, signed
 from presentation.sentences import CAUSES
 from presentation.tables import json_line
@@ -54,6 +55,7 @@ def environment() -> Environment:
     environment_of_pages.filters.update(
         json=script_json, when=when, count=count, capfirst=capitalized_first, grouped=grouped, signed=signed,
         interval=interval, percent=percent, probability=probability, cause=CAUSES.__getitem__,
+        median_change=median_change, worst_change=worst_change,
     )  # fmt: skip
     return environment_of_pages
 

@@ -73,10 +73,10 @@ def detect(
     Every boundary between two releases at which tests changed is one finding: regression, improvement, environment
     shift or slow drift. With --dbms or --line only a part is looked at, and nothing is written.
 
-    JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    settings, split, toolchain, evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms, line,
-    previous, release, title, tests, metric, median_pct, worst_pct, worst_test, probability. Outputs with --suspects:
-    work, some.
+    JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, trade, groups, functions,
+    plans, settings, split, toolchain, evidence, warnings, headline. CSV columns: finding, kind, cause, tier, dbms,
+    line, previous, release, title, tests, metric, median_pct, worst_pct, worst_test, probability. Outputs with
+    --suspects: work, some.
     """
     from history.model import NOT_FILED
     from history.store import Store
