@@ -46,7 +46,7 @@ def recovery(
     """
     told = carrying_moves(finding)
     lost = [move for move in told if goes_its_way(finding.kind, move) and move.before > 0 and move.after > 0]
-    lost = [move for move in lost if move.before != move.after]
+    lost = [move for move in lost if move.before != move.after and not move.near_zero]
     if finding.kind not in ("regression", "drift") or not lost:
         return None
     boundary = version_key(finding.dbms, finding.release)

@@ -28,6 +28,7 @@ from presentation.findings import functions_frame, groups_frame, records
 from presentation.headline import Headline, title
 from presentation.number_format import listing
 from presentation.operations import operations_text
+from presentation.trades import its_way, worse_beside
 from presentation.trends import trend_lines
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def render(
     if missing or lead is None:
         raise IncompleteIssue(subject.key, missing)
     page = template("issue.md.j2")
-    beside = [group for other in subject.beside for group in records(groups_frame(other, metrics))]
+    beside = [group for other in subject.beside for group in records(groups_frame(its_way(other), metrics))]
     values = {
         "summary": sentences.summary(finding, lead),
         "noise": sentences.context(finding, lead, metrics),
@@ -83,6 +84,7 @@ def render(
         "functions": records(functions_frame(finding.functions))[: settings.text.functions],
         "plans": finding.plans[: settings.text.plans],
         "beside": [group for group in beside if group["moved"]],
+        "worse_beside": ", ".join(filter(None, (worse_beside(other, metrics) for other in subject.beside))),
         "commands": commands(
             finding,
             metrics,

@@ -13,7 +13,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from alerts.safetext import Markdown, code, fenced, prose
-from presentation.number_format import grouped, median_of, sides, signed
+from presentation.near_zero import median_change, worst_change
+from presentation.number_format import grouped, sides, signed
 from presentation.sentences import TIER_WORDS
 
 
@@ -52,8 +53,9 @@ def environment() -> Environment:
         prose=prose,
         tier=TIER_WORDS.__getitem__,
         signed=markdown_filter(signed),
-        median_of=markdown_filter(median_of),
         grouped=markdown_filter(grouped),
+        median_change=markdown_filter(median_change),
+        worst_change=markdown_filter(worst_change),
         sides=markdown_filter(lambda before, after, at_most: " | ".join(sides(before, after, at_most))),
         # Addresses are made of escaped names only.
         link=lambda address: Markdown(f"<{address}>"),

@@ -80,8 +80,10 @@ def origin(
     release: str,
     tests: Mapping[tuple[str, str, str], int],
     metrics: MetricRegistry,
+    moved: Sequence[Move] = (),
 ) -> tuple[Cause, list[str]]:
-    """The cause of a boundary from its moves, with evidence; `series`, and the release before it, by series id.
+    """The cause of a boundary from its moves, with evidence; `series`, and the release before it, by series id; `moved`
+    is all that does at the boundary, in this finding or in that of the other direction.
 
     `tests` counts the tests measured by (server, metric, group).
     """
@@ -120,7 +122,7 @@ def origin(
         if joined < epochs:
             return "epoch", [*evidence, NOT_JOINED]
         evidence.append("The host was set up differently on the two sides; the control release joins them.")
-    sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, tests, metrics)
+    sentence = "" if same_machine else _alike(moves, tests) or _idle(moves, moved, tests, metrics)
     return ("machine", [*evidence, sentence]) if sentence else ("product", evidence)
 
 
@@ -143,7 +145,9 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
     return ""
 
 
-def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int], metrics: MetricRegistry) -> str:
+def _idle(
+    moves: Sequence[Move], moved: Sequence[Move], tests: Mapping[tuple[str, str, str], int], metrics: MetricRegistry
+) -> str:
     """A sentence when most tests moved in throughput, from one block, while their measured CPU cost did not."""
     kinds = {metric: kind_of(metrics[metric]) for _, metric, _ in tests}
     for server in sorted({move.key.server for move in moves}):
@@ -156,7 +160,11 @@ def _idle(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int], metr
             measured[kinds[metric]] = max(measured[kinds[metric]], count)
         on_server = [move for move in moves if move.key.server == server]
         fast = {move.key.test for move in on_server if kinds[move.key.metric] == "throughput"}
-        costly = {move.key.test for move in on_server if kinds[move.key.metric] in COSTS}
+        costly = {
+            move.key.test
+            for move in (*moves, *moved)
+            if move.key.server == server and kind_of(metrics[move.key.metric]) in COSTS
+        }
         with_cost = max(measured[kind] for kind in COSTS)
         one_block = any(min(move.blocks_before, move.blocks_after) < 2 for move in on_server)
         all_moved = len(fast) >= max(IDLE_TESTS, IDLE_SHARE * measured["throughput"])

@@ -11,26 +11,28 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median, median_high
+from statistics import median_high
 
 from detector.attribution import NOT_JOINED, control_stood_still, every_line_moved, origin
 from detector.confirmation import confirm
 from detector.counted import unexplained_sentence, with_counted
+from detector.directions import OPPOSITE, by_kind, traded
 from detector.drift import drifts, first_ga, move_of_drift
-from detector.evidence import of_boundary, of_drift, older_sentence
+from detector.evidence import of_boundary, of_drift, of_trade, older_sentence
 from detector.releases.epochs import breaks, comparable_at, judged_apart
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.scan import scan_panel
 from detector.releases.series_steps import PanelSteps, read_steps
-from detector.series_moves import moves_of, verdict_of
+from detector.series_moves import moves_of
 from detector.settings import DetectorSettings
+from history.group_summaries import groups_of
+from history.metrics import MetricRegistry
 from history.model import (
     TIERS,
     BlockEvidence,
     Cause,
     Finding,
     FindingKind,
-    GroupSummary,
     Move,
     Release,
     Series,
@@ -82,9 +84,18 @@ def join(
     boundaries: dict[tuple[str, str, str, FindingKind], list[Part]] = defaultdict(list)
     for part in sorted(parts, key=lambda part: (part.previous, part.moves[0].key.id)):
         boundaries[part.dbms, part.line, part.release, part.kind].append(part)
-    findings = [_finding(of_boundary, by_id, settings) for of_boundary in boundaries.values()]
+    moved: dict[tuple[str, str, str], list[Move]] = defaultdict(list)
+    for (dbms, line, release, kind), of_kind in boundaries.items():
+        if kind in OPPOSITE:
+            moved[dbms, line, release] += [move for part in of_kind for move in part.moves]
+    findings = [
+        _finding(of_kind, by_id, moved[place[:3]], settings)
+        for place, of_kind in boundaries.items()
+        if not all(move.near_zero for part in of_kind for move in part.moves)
+    ]
     ordered = [by_id[name] for name in sorted(by_id)]
-    return _in_order(_with_lines(_with_suspects(findings, list(releases)), ordered))
+    judged = _with_lines(_with_suspects(findings, list(releases)), ordered)
+    return _in_order(_with_trades(judged, settings.metrics))
 
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
@@ -142,16 +153,9 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
     panel_steps = read_steps(scan, settings.probability)
     parts = []
     for release, moves in moves_of(family, scan, panel_steps, settings.probability).items():
-        by_test: dict[str, list[Move]] = defaultdict(list)
-        for move in moves:
-            by_test[move.key.test].append(move)
-        by_kind: dict[FindingKind, list[Move]] = defaultdict(list)
-        for of_test in by_test.values():
-            better = verdict_of(of_test, settings.metrics) == "improvement"
-            by_kind["improvement" if better else "regression"] += of_test
-        for kind, of_test in by_kind.items():
-            sentences = (*of_boundary(family, panel_steps, release, of_test), *family.joined)
-            parts.append(_part(family, kind, release - 1, release, of_test, sentences))
+        for kind, of_kind in by_kind(moves, settings.metrics).items():
+            sentences = (*of_boundary(family, panel_steps, release, of_kind, moves), *family.joined)
+            parts.append(_part(family, kind, release - 1, release, of_kind, sentences))
     return parts + _drifts(family, panel_steps, settings)
 
 
@@ -179,8 +183,11 @@ def _drifts(family: Family, panel_steps: PanelSteps, settings: DetectorSettings)
     return [_part(family, "drift", start, release, moves, sentences)]
 
 
-def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorSettings) -> Finding:
-    """One finding of all that moves at a boundary, whatever the configuration and benchmark."""
+def _finding(
+    parts: list[Part], by_id: Mapping[str, Series], moved: Sequence[Move], settings: DetectorSettings
+) -> Finding:
+    """One finding of all that moves at a boundary, whatever the configuration and benchmark; `moved` is what does in
+    findings of every kind."""
     dbms, line, release, kind = parts[0].dbms, parts[0].line, parts[0].release, parts[0].kind
     previous = sort_versions(dbms, {part.previous for part in parts})[-1]
     previous_of = {move.key.id: part.previous for part in parts for move in part.moves}
@@ -195,7 +202,7 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
         if kind == "environment":
             cause, of_origin = "epoch", [NOT_JOINED]
         else:
-            cause, of_origin = origin(moves, joined, previous_of, release, tests, settings.metrics)
+            cause, of_origin = origin(moves, joined, previous_of, release, tests, settings.metrics, moved)
         moves = with_counted(moves, by_id, previous_of, release, settings.metrics)
         tier, told, blocks, confirmation = confirm(kind, moves, by_id, previous_of, release, settings.metrics)
         moves = list(told)
@@ -217,35 +224,6 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
         blocks=blocks,
         evidence=tuple(dict.fromkeys(evidence)),
         warnings=tuple(warnings),
-    )
-
-
-def groups_of(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> tuple[GroupSummary, ...]:
-    """Moves folded by server, metric and group; `tests` counts those measured by the same three.
-
-    Groups that did not move are there as well, with `moved` 0, where others did on that server and in that metric: of
-    how many tests so many moved is a question about all that were measured.
-    """
-    folded: dict[tuple[str, str, str], list[Move]] = defaultdict(list)
-    for move in moves:
-        folded[move.key.server, move.key.metric, move.group].append(move)
-    moved = {(server, metric) for server, metric, _ in folded}
-    beside = {place for place in tests if place[:2] in moved}
-    return tuple(_summary(place, folded.get(place, []), tests.get(place, 0)) for place in sorted({*folded, *beside}))
-
-
-def _summary(place: tuple[str, str, str], moves: list[Move], tests: int) -> GroupSummary:
-    server, metric, group = place
-    worst = max(moves, key=lambda move: (abs(move.change_pct), move.key.id), default=None)
-    return GroupSummary(
-        server=server,
-        metric=metric,
-        group=group,
-        moved=len(moves),
-        tests=max(tests, len(moves)),
-        median_pct=median(move.change_pct for move in moves) if moves else 0.0,
-        worst_pct=worst.change_pct if worst else 0.0,
-        worst_test=worst.key.test if worst else "",
     )
 
 
@@ -285,6 +263,22 @@ def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
         evidence = (*finding.evidence, sentence) if sentence else finding.evidence
         judged.append(finding.model_copy(update={**update, "evidence": evidence}))
     return judged
+
+
+def _with_trades(findings: list[Finding], metrics: MetricRegistry) -> list[Finding]:
+    """Findings with what their tests gained, or paid, at the same boundary, where that is as sure as they are."""
+    by_place = {(finding.dbms, finding.line, finding.release, finding.kind): finding for finding in findings}
+
+    def with_trade(finding: Finding) -> Finding:
+        if finding.kind not in OPPOSITE:
+            return finding
+        other = by_place.get((finding.dbms, finding.line, finding.release, OPPOSITE[finding.kind]))
+        sure = other is not None and TIERS.index(other.tier) >= TIERS.index(finding.tier)
+        trade = traded(finding.kind, finding.moves, other.moves, metrics) if other and sure else ()
+        evidence = (*finding.evidence, *of_trade(finding.kind, finding.moves, trade, metrics))
+        return finding.model_copy(update={"trade": trade, "evidence": evidence})
+
+    return [with_trade(finding) for finding in findings]
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:

@@ -137,6 +137,7 @@ def move_of_drift(family: Family, drift: Drift, drift_pct: float) -> Move:
     low, high = (log_percent(drift.size + sign * HALF_WIDTH_95 * drift.error) for sign in (-1, 1))
     return move_between(
         series,
+        family.metrics[series.key.metric],
         before,
         after,
         drift.noise,

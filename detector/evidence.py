@@ -16,10 +16,15 @@ from history.model import Move
 WORTH_SAYING = 0.003
 #: A median of fewer tests says nothing true, as in `presentation`.
 FEWEST_FOR_MEDIAN = 5
+#: So many tests are named in a sentence, more are counted.
+MOST_NAMED = 3
 
 
-def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Sequence[Move]) -> tuple[str, ...]:
-    """Sentences about one boundary of one family; `release` is its index, `moves` those of one direction."""
+def of_boundary(
+    family: Family, panel_steps: PanelSteps, release: int, moves: Sequence[Move], moved: Sequence[Move] = ()
+) -> tuple[str, ...]:
+    """Sentences about one boundary of one family; `release` is its index, `moves` those of one finding, `moved` all
+    that moves there."""
     panel = family.panel
     place = f"{family.benchmark}, {family.config}"
     kinds = {move.key.metric: kind_of(family.metrics[move.key.metric]) for move in moves}
@@ -45,9 +50,12 @@ def of_boundary(family: Family, panel_steps: PanelSteps, release: int, moves: Se
         sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both sides.")
     else:
         sentences.append("No move has two blocks of both sides: sister tests and metrics carry the evidence.")
-    agreeing = _agreeing(moves, family.metrics)
+    agreeing = _agreeing(moves, family.metrics, moved)
     if agreeing:
         sentences.append(agreeing)
+    near_zero = [move for move in moves if move.near_zero]
+    if near_zero:
+        sentences.append(f"Near zero, so told in units: {_in_words(near_zero, family.metrics)}.")
     throughput = family.metrics.first("throughput")
     if throughput in panel.metrics:
         shifts = panel_steps.shift[panel.metrics.index(throughput), :, release]
@@ -76,13 +84,16 @@ def _counted(family: Family, release: int, moves: Sequence[Move], server: str, m
     return f"{len(moved)} of {len(measured)} tests"
 
 
-def _agreeing(moves: Sequence[Move], metrics: MetricRegistry) -> str:
+def _agreeing(moves: Sequence[Move], metrics: MetricRegistry, moved: Sequence[Move] = ()) -> str:
     """How many of the tests that moved in throughput say the same, or the opposite, in CPU per operation or
-    instructions: less work done at less cost each is time spent waiting."""
-    kinds = [kind_of(metrics[move.key.metric]) for move in moves]
-    pairs = list(zip(moves, kinds, strict=True))
-    rate = {(move.key.server, move.key.test): move.direction for move, kind in pairs if kind == "throughput"}
-    cost = {(move.key.server, move.key.test, move.direction) for move, kind in pairs if kind in COSTS}
+    instructions, here or in the finding of the other direction: less work done at less cost each is time spent
+    waiting, more work done at more cost each is bought with CPU."""
+
+    def kind(move: Move) -> str:
+        return kind_of(metrics[move.key.metric])
+
+    rate = {(move.key.server, move.key.test): move.direction for move in moves if kind(move) == "throughput"}
+    cost = {(move.key.server, move.key.test, move.direction) for move in (*moves, *moved) if kind(move) in COSTS}
     if not rate or not cost:
         return ""
     same = sum((*place, direction) in cost for place, direction in rate.items())
@@ -95,13 +106,48 @@ def _agreeing(moves: Sequence[Move], metrics: MetricRegistry) -> str:
     of = f"of {len(rate)} {'test' if len(rate) == 1 else 'tests'} that moved in throughput"
     sentences = [f"{same} {of} moved in CPU cost the same way."] if same or not other else []
     if other:
-        sentences.append(f"{other} {of} moved in CPU cost the other way: look at waits, not at CPU.")
+        bought = set(rate.values()) == {"improvement"}
+        why = "the gain is paid for with CPU" if bought else "look at waits, not at CPU"
+        sentences.append(f"{other} {of} moved in CPU cost the other way: {why}.")
     return " ".join(sentences)
 
 
 def older_sentence(moves: Sequence[Move]) -> str:
     """About moves that an older set-up of the host alone shows, which is judged by itself."""
     return f"{len(moves)} more {'move is' if len(moves) == 1 else 'moves are'} of an older set-up of the host."
+
+
+def of_trade(kind: str, moves: Sequence[Move], trade: Sequence[Move], metrics: MetricRegistry) -> tuple[str, ...]:
+    """Sentences about what the tests of a finding of `kind` did besides: what is in the finding of the other kind, and
+    of an improvement what got worse with it."""
+    sentences = []
+    if trade:
+        better = "better" if kind == "regression" else "worse"
+        sentences.append(f"The same tests got {better} in another resource: {_in_words(trade, metrics)}.")
+    worse = [move for move in moves if move.direction == "regression"] if kind == "improvement" else []
+    if worse:
+        sentences.append(f"Worse in the same tests: {_in_words(worse, metrics)}.")
+    return tuple(sentences)
+
+
+def _in_words(moves: Sequence[Move], metrics: MetricRegistry) -> str:
+    """`indexed rows/s +17.8 % (l.x), CPU per operation +3.0 to +9.1 % (4 tests)`: metric by metric, by rank."""
+    phrases = []
+    for name in metrics.ranked(move.key.metric for move in moves):
+        of_metric = sorted((move for move in moves if move.key.metric == name), key=lambda move: move.change_pct)
+        tests = sorted({move.key.test for move in of_metric})
+        where = ", ".join(tests) if len(tests) <= MOST_NAMED else f"{len(tests)} tests"
+        least, most = of_metric[0], of_metric[-1]
+        if any(move.near_zero for move in of_metric):
+            largest = max(of_metric, key=lambda move: (abs(move.after - move.before), move.key.id))
+            change = f"{largest.before:.4g} -> {largest.after:.4g} {largest.unit}".rstrip()
+            change = change if len(of_metric) == 1 else f"at most {change}"
+        elif len(of_metric) == 1:
+            change = f"{most.change_pct:+z.1f} %"
+        else:
+            change = f"{least.change_pct:+z.1f} to {most.change_pct:+z.1f} %"
+        phrases.append(f"{metrics[name].noun} {change} ({where})")
+    return ", ".join(phrases)
 
 
 def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ...]:

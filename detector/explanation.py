@@ -32,6 +32,10 @@ class BoundaryCase:
     listed: bool
     probability: float
     """P(the release moves this test)."""
+    before: float
+    after: float
+    near_zero: bool
+    """Whether the change is told by its levels, since a percentage of nothing says nothing."""
     change_pct: float
     low_pct: float
     high_pct: float
@@ -154,7 +158,9 @@ def _case(
         low, high = after - before - half, after - before + half
     base = raw_level(family, place, before)
     ends = [percent(base, raw_level(family, place, before + end)) for end in (low, high)]
-    change = percent(base, raw_level(family, place, after))
+    level = raw_level(family, place, after)
+    change = percent(base, level)
+    metric = family.metrics[family.series[place].key.metric]
     pro, contra = _arguments(scan, place, r, chance, after - before, noise)
     if step is not None:
         sides = f"{step.releases_before} before and {step.releases_after} after"
@@ -165,6 +171,9 @@ def _case(
         release=panel.releases[r],
         listed=step is not None,
         probability=chance,
+        before=base,
+        after=level,
+        near_zero=metric.is_none(base) or metric.is_none(level),
         change_pct=change,
         low_pct=min(ends),
         high_pct=max(ends),

@@ -11,11 +11,8 @@ from detector.releases.families import Family
 from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
 from detector.releases.series_steps import PanelSteps, SeriesStep
-from history.metrics import MetricKind, MetricRegistry
+from history.metrics import Metric
 from history.model import Direction, Move, Series
-
-#: Which of a test's metrics says whether it got better or worse, first first.
-RANK: tuple[MetricKind, ...] = ("throughput", "instructions", "cpu")
 
 #: A level of a series with zeros is zero when it is no more than this share of the offset that stands for zero.
 ZERO = 1e-3
@@ -26,18 +23,24 @@ LARGEST_STEP = 20.0
 LARGEST_LOG = 700.0
 #: z of 0.8: the probability of being found that the smallest detectable change is defined by.
 POWER_Z = 0.8416
+#: The warning of a move whose percentage says nothing.
+NEAR_ZERO = "one of the two levels is near zero, where no percentage says anything"
 #: P(a change) a single test starts from where nothing else moves.
 PRIOR = 0.02
 
 
 def moves_of(family: Family, scan: Scan, panel_steps: PanelSteps, probability: float) -> dict[int, list[Move]]:
-    """The moves of a family by release (index into the panel's), each list sorted by series."""
+    """The moves of a family by release (index into the panel's), each list sorted by series; from nothing to nothing is
+    no move."""
     quality = q_values([step.probability for step in panel_steps.steps])
     moves: dict[int, list[Move]] = {}
     for step, q in zip(panel_steps.steps, quality, strict=True):
         series = family.series.get(step.place)
         if series is not None and family.panel.metrics[step.place[0]].evidence:
-            moves.setdefault(step.release, []).append(_move(family, scan, panel_steps, series, step, q, probability))
+            metric = family.metrics[series.key.metric]
+            move = _move(family, scan, panel_steps, series, step, q, probability)
+            if not (metric.is_none(move.before) and metric.is_none(move.after)):
+                moves.setdefault(step.release, []).append(move)
     return {release: sorted(moves[release], key=lambda move: move.key.id) for release in sorted(moves)}
 
 
@@ -83,8 +86,9 @@ def log_percent(step: float) -> float:
     return min(100.0 * math.expm1(min(step, LARGEST_STEP)), LARGEST_PCT)
 
 
-def move_between(series: Series, before: float, after: float, noise: float, **rest: Any) -> Move:
-    """The move of `series` between two levels in its unit; `noise` is on the log scale, `rest` are its other fields."""
+def move_between(series: Series, metric: Metric, before: float, after: float, noise: float, **rest: Any) -> Move:
+    """The move of `series`, of `metric`, between two levels in its unit; `noise` is on the log scale, `rest` are its
+    other fields."""
     change = percent(before, after)
     return Move(
         key=series.key,
@@ -96,6 +100,7 @@ def move_between(series: Series, before: float, after: float, noise: float, **re
         change_pct=change,
         direction=direction(series, change),
         noise_pct=log_percent(noise),
+        near_zero=metric.is_none(before) or metric.is_none(after),
         **rest,
     )
 
@@ -108,8 +113,9 @@ def _move(
     low, high = (percent(before, raw_level(family, place, step.before + end)) for end in step.interval)
     noise = float(panel_steps.noise[place])
     warnings = []
-    if before == 0.0:
-        warnings.append("from zero: the percentage is of the new level")
+    metric = family.metrics[series.key.metric]
+    if metric.is_none(before) or metric.is_none(after):
+        warnings.append(NEAR_ZERO)
     if family.panel.linear[place]:
         warnings.append("the series has negative values; changes are relative to the level before")
     if min(step.blocks_before, step.blocks_after) < 2:
@@ -125,6 +131,7 @@ def _move(
     )
     return move_between(
         series,
+        metric,
         before,
         after,
         noise,
@@ -151,25 +158,6 @@ def direction(series: Series, change: float) -> Direction:
     if change == 0.0:
         return "change"
     return "improvement" if (change > 0) == (series.better == "higher") else "regression"
-
-
-def verdict_of(moves: Sequence[Move], metrics: MetricRegistry) -> Direction:
-    """Direction of one test on all servers: that of its throughput, else instructions, else CPU, else most of the rest.
-
-    A test that does fewer reads an operation and yet loses throughput has got worse.
-    """
-    for kind in RANK:
-        of_kind = [move for move in moves if kind_of(metrics[move.key.metric]) == kind]
-        if of_kind:
-            return _majority(of_kind)
-    return _majority(list(moves))
-
-
-def _majority(moves: Sequence[Move]) -> Direction:
-    balance = sum((move.direction == "regression") - (move.direction == "improvement") for move in moves)
-    if balance:
-        return "regression" if balance > 0 else "improvement"
-    return max(moves, key=lambda move: abs(move.change_pct)).direction
 
 
 def smallest_detectable(

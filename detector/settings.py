@@ -27,8 +27,11 @@ class DetectorSettings(Setting):
     def digest(self) -> str:
         """16 hex digits that name the algorithm and all of these settings that a finding depends on."""
         metrics = [
-            (metric.name, metric.kind, metric.resource, metric.evidence, metric.lane, metric.smallest_change_pct)
+            (
+                metric.name, metric.kind, metric.resource, metric.evidence, metric.lane, metric.smallest_change_pct,
+                metric.near_zero,
+            )
             for metric in self.metrics
-        ]
+        ]  # fmt: skip
         text = f"{ALGORITHM}:{self.probability}:{self.drift_pct}:{metrics}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -40,6 +40,7 @@ class Metric(Row):
     resource: str = ""
     evidence: bool = True
     smallest_change_pct: Annotated[float, Field(gt=0)] = DEFAULT_SMALLEST_PCT
+    near_zero: Annotated[float, Field(ge=0)] = 0.0
     noun: str = ""
     more: str = ""
     less: str = ""
@@ -67,6 +68,10 @@ class Metric(Row):
     def verb(self) -> str:
         """What a test does with it: it `gets` throughput and `needs` the rest."""
         return "gets" if self.kind == "throughput" else "needs"
+
+    def is_none(self, level: float) -> bool:
+        """Whether a level is as good as none: a percentage of it, or down to it, says nothing."""
+        return abs(level) <= self.near_zero
 
     def said(self, change_pct: float) -> str:
         """`more instructions` or `fewer instructions`."""

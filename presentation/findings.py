@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from history.metrics import MetricRegistry
-from history.model import Finding, FunctionChange, Move, carrying_moves
+from history.model import Finding, FunctionChange, GroupSummary, Move, carrying_moves
 from presentation.headline import headline, headline_moves, metric_order, named_moves, title
 from presentation.ranking import finding_order
 
@@ -30,12 +31,13 @@ MOVE_COLUMNS = {
     "unit": "str", "better": "str", "before": "float64", "after": "float64", "change_pct": "float64",
     "low_pct": "float64", "high_pct": "float64", "direction": "str", "tier": "str", "probability": "float64",
     "q_value": "float64", "noise_pct": "float64", "mde_pct": "float64", "blocks_before": "int64",
-    "blocks_after": "int64", "series": "str",
+    "blocks_after": "int64", "near_zero": "bool", "series": "str",
 }  # fmt: skip
-#: Columns of a group: how many of its tests moved, and by how much those did.
+#: Columns of a group: how many of its tests moved, and by how much those did; levels of the worst where all that moved
+#: are near zero, else NaN.
 GROUP_COLUMNS = {
     "server": "str", "metric": "str", "group": "str", "moved": "int64", "tests": "int64", "median_pct": "float64",
-    "worst_pct": "float64", "worst_test": "str",
+    "worst_pct": "float64", "worst_test": "str", "worst_before": "float64", "worst_after": "float64",
 }  # fmt: skip
 #: Columns of a function: its own instructions per operation in `test`; `at_most` names a side that may be smaller.
 FUNCTION_COLUMNS = {
@@ -116,7 +118,12 @@ def moves_frame(finding: Finding, metrics: MetricRegistry) -> DataFrame:
     return frame(
         MOVE_COLUMNS,
         (
-            {**move.key.model_dump(), **move.model_dump(include=own), "series": move.key.id}
+            {
+                **move.key.model_dump(),
+                **move.model_dump(include=own),
+                "near_zero": move.near_zero,
+                "series": move.key.id,
+            }
             for move in ordered_moves(finding, metrics)
         ),
     )
@@ -138,7 +145,12 @@ def groups_frame(finding: Finding, metrics: MetricRegistry) -> DataFrame:
             group.group,
         )
     )
-    return frame(GROUP_COLUMNS, (group.model_dump() for group in shown))
+    return frame(GROUP_COLUMNS, (_group_row(group) for group in shown))
+
+
+def _group_row(group: GroupSummary) -> dict[str, Any]:
+    before, after = group.worst_levels or (nan, nan)
+    return {**group.model_dump(), "worst_before": before, "worst_after": after}
 
 
 def functions_frame(changes: Sequence[FunctionChange]) -> DataFrame:

@@ -13,6 +13,7 @@ from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, Move, Row, carrying_moves, goes_its_way
 from presentation.number_format import ABSENT, count, interval, listing, median_of, percent, signed
+from presentation.trades import trade_words
 
 #: A title names at most so many groups of tests.
 GROUPS_IN_TITLE = 3
@@ -90,6 +91,10 @@ class Headline(Row):
     benchmarks: tuple[str, ...]
     probability: float
     """Of the surest move."""
+    trade: str = ""
+    """What its tests gained or paid in another resource: `17.8 % more indexed rows/s`; empty where there is nothing."""
+    whole_trade: str = ""
+    """The same, of what all of the tests did."""
 
     @property
     def metric(self) -> str:
@@ -126,9 +131,11 @@ def group_noun(group: str) -> str:
 
 
 def named_moves(finding: Finding) -> list[Move]:
-    """The moves that carry the finding's tier and go its way, or all that carry it where none does."""
+    """The moves that carry the finding's tier and go its way, or all that carry it where none does; those near zero
+    only where all are."""
     told = carrying_moves(finding)
-    return [move for move in told if goes_its_way(finding.kind, move)] or list(told)
+    moves = [move for move in told if goes_its_way(finding.kind, move)] or list(told)
+    return [move for move in moves if not move.near_zero] or moves
 
 
 def metric_order(moves: Sequence[Move], metrics: MetricRegistry) -> list[str]:
@@ -170,7 +177,7 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
         return None
     metric = metrics[moves[0].key.metric]
     change = metric_change(metric.name, moves)
-    told = carrying_moves(finding)
+    told = [move for move in carrying_moves(finding) if not move.near_zero]
     others = [name for name in metric_order(told, metrics) if name != metric.name]
     on_server = [move.key.server for move in moves]
     server = max(sorted(set(on_server)), key=on_server.count)
@@ -192,7 +199,9 @@ def headline(finding: Finding, metrics: MetricRegistry) -> Headline | None:
         server=server,
         servers=tuple(sorted(set(on_server))),
         benchmarks=tuple(sorted({move.key.benchmark for move in moves})),
-        probability=max(move.probability for move in told),
+        probability=max(move.probability for move in carrying_moves(finding)),
+        trade=trade_words(finding, moves, metrics),
+        whole_trade=trade_words(finding, moves, metrics, partly=False),
     )
 
 
@@ -213,8 +222,9 @@ def verdict(finding: Finding, lead: Headline) -> str:
     if finding.kind == "drift":
         # The change is that of the newest release, not of the one at which it was clear.
         changed += f" than {finding.previous}, a slow drift"
+    trade = f" for {lead.whole_trade}" if lead.whole_trade else ""
     place = ", ".join(filter(None, (lead.what, listing(lead.servers))))
-    return f"{changed} ({lead.spread}; {place})"
+    return f"{changed}{trade} ({lead.spread}; {place})"
 
 
 def step_name(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from history.metrics import MetricRegistry
 from history.model import MAJORS, Better, Direction, Finding, FindingKind, Series, Tier
 from presentation.findings import frame, records
+from presentation.near_zero import change_of
 from presentation.noise import release_noise
 from presentation.ordering import Natural, by_catalogue, natural
 from presentation.relative import level_frame, ratios, versions_of
@@ -39,6 +40,8 @@ class Mark(NamedTuple):
     direction: Direction
     change_pct: float
     tier: Tier
+    said: str
+    """The change in percent, or in units where it is near zero."""
 
 
 Marks = Mapping[str, Mapping[str, Mark]]
@@ -119,7 +122,7 @@ def marks_of(findings: Iterable[Finding]) -> dict[str, dict[str, Mark]]:
     marks: dict[str, dict[str, Mark]] = defaultdict(dict)
     for finding in findings:
         for move in finding.moves:
-            mark = Mark(finding.key, finding.kind, move.direction, move.change_pct, move.tier)
+            mark = Mark(finding.key, finding.kind, move.direction, move.change_pct, move.tier, change_of(move))
             held = marks[move.key.id].get(finding.release)
             if held is None or abs(mark.change_pct) > abs(held.change_pct):
                 marks[move.key.id][finding.release] = mark

@@ -121,7 +121,8 @@ def summary(finding: Finding, lead: Headline) -> str:
         own = "it" if lead.change.tests == 1 else "the step of all tests together"
         whole = own if split.metric in ("", lead.metric) else f"the step in {split.metric}"
         made_of = f"; {_lower(split_sentence(split, whole=whole, rest=rest))}"
-    return f"{test} on {where} {changed} {than}{compiler}{made_of} {spread(lead)}"
+    trade = f", for {lead.trade}" if lead.trade else ""
+    return f"{test} on {where} {changed} {than}{trade}{compiler}{made_of} {spread(lead)}"
 
 
 def spread(lead: Headline) -> str:

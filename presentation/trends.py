@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from history.model import Move, Row, Series, SeriesKey
-from presentation.number_format import interval, signed
+from presentation.near_zero import change_of, interval_of
 from presentation.relative import levels
 from presentation.tables import aligned
 
@@ -54,8 +54,8 @@ def trend_lines(rows: Sequence[Trend], versions: Sequence[str], release: str) ->
             trend.move.key.metric,
             trend.move.key.server,
             bars(trend.levels, boundary),
-            signed(trend.move.change_pct),
-            interval(trend.move.low_pct, trend.move.high_pct),
+            change_of(trend.move),
+            interval_of(trend.move),
         )
         for trend in rows
     ]

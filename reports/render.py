@@ -10,7 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from presentation.addresses import up
-from presentation.number_format import count, grouped, interval, median_of, percent, probability, signed
+from presentation.near_zero import median_change, worst_change
+from presentation.number_format import count, grouped, interval, percent, probability, signed
 from presentation.sentences import CAUSES, TIER_WORDS
 from presentation.tables import json_line
 from reports.settings import ReportSettings
@@ -53,8 +54,8 @@ def environment() -> Environment:
     )
     environment_of_pages.filters.update(
         json=script_json, when=when, count=count, capfirst=capitalized_first, grouped=grouped, signed=signed,
-        interval=interval, median_of=median_of, percent=percent, probability=probability, cause=CAUSES.__getitem__,
-        tier=TIER_WORDS.__getitem__,
+        interval=interval, percent=percent, probability=probability, cause=CAUSES.__getitem__,
+        tier=TIER_WORDS.__getitem__, median_change=median_change, worst_change=worst_change,
     )  # fmt: skip
     return environment_of_pages
 

@@ -55,6 +55,9 @@ class Move(Row):
     """Sessions that took no part in discovering it and whose blocks of both sides have judged it."""
     counted_pct: float | None = None
     """What the counted instructions of the test moved by, where that cannot explain this move of the time lane."""
+    near_zero: bool = Field(default=False, exclude_if=operator.not_)
+    """One of the levels is as good as none (`near_zero` of its metric): the change is told in `unit`, since a
+    percentage says nothing, and makes no finding by itself."""
     warnings: tuple[str, ...] = ()
 
 
@@ -89,6 +92,8 @@ class GroupSummary(Row):
     worst_pct: float
     worst_test: str
     """Empty where none moved."""
+    worst_levels: tuple[float, float] | None = Field(default=None, exclude_if=operator.not_)
+    """Before and after of the worst test where all that moved are near zero; then both percentages are 0."""
 
 
 class FunctionChange(Row):
@@ -244,6 +249,9 @@ class Finding(Row):
     unmeasured: tuple[str, ...] = ()
     """Known releases between `previous` and `release` that have no results: with `release`, the suspect range."""
     moves: tuple[Move, ...]
+    trade: tuple[Move, ...] = ()
+    """Of a regression, what the same tests gained in throughput or CPU at the boundary; of an improvement, what they
+    paid. They are moves of the finding of the other kind, and there only while that is as sure as this one."""
     groups: tuple[GroupSummary, ...] = ()
     functions: tuple[FunctionChange, ...] = ()
     plans: tuple[PlanChange, ...] = ()

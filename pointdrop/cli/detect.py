@@ -75,10 +75,10 @@ def detect(
     shift or slow drift. Steps between majors stand in a section of their own, after the point releases. With --dbms or
     --line only a part is looked at, and nothing is written.
 
-    JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, groups, functions, plans,
-    settings, split, toolchain, blocks, evidence, warnings, lines, probably_affected, same_as, explained, explained_by,
-    headline. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, title, tests, metric, median_pct,
-    worst_pct, worst_test, probability, folded_under. Outputs with --suspects: work, some.
+    JSON keys: key, kind, cause, tier, dbms, line, previous, release, unmeasured, moves, trade, groups, functions,
+    plans, settings, split, toolchain, blocks, evidence, warnings, lines, probably_affected, same_as, explained,
+    explained_by, headline. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, title, tests,
+    metric, median_pct, worst_pct, worst_test, probability, folded_under. Outputs with --suspects: work, some.
     """
     from history.model import NOT_FILED
     from history.store import Store

@@ -16,14 +16,15 @@ from presentation.findings import (
     records,
 )
 from presentation.headline import headline, release_name, title
+from presentation.near_zero import levels_text
 from presentation.number_format import grouped, interval, probability, signed
 from presentation.ranking import BETWEEN_MAJORS, POINT_RELEASES, section_of
 
 if TYPE_CHECKING:
-    from detector.explanation import Explanation
+    from detector.explanation import BoundaryCase, Explanation
     from detector.replay import Replayed
     from history.metrics import MetricRegistry
-    from history.model import Finding
+    from history.model import Finding, Move
 
 #: Moves of a finding that the text shows, the largest first.
 MOVES_SHOWN = 10
@@ -42,8 +43,7 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
         own = "" if move.tier == finding.tier else f", {sentences.TIER_WORDS[move.tier]}"
         lines.append(
             f"  {move.key.server} {move.key.test} {move.key.metric}: {grouped(move.before)} -> {grouped(move.after)} "
-            f"{move.unit} ({signed(move.change_pct)}, {interval(move.low_pct, move.high_pct)}), "
-            f"{probability(move.probability)}{own}"
+            f"{move.unit} {_change(move)}{probability(move.probability)}{own}"
         )
     if len(moves) > MOVES_SHOWN:
         lines.append(f"  and {len(moves) - MOVES_SHOWN} smaller moves")
@@ -82,6 +82,11 @@ def findings_for_people(findings: Sequence[Finding], metrics: MetricRegistry) ->
     return sections
 
 
+def _change(move: Move) -> str:
+    """Nothing near zero, where the levels say it all."""
+    return "" if move.near_zero else f"({signed(move.change_pct)}, {interval(move.low_pct, move.high_pct)}), "
+
+
 def _seen(event: Replayed) -> str:
     if event.delay == 0:
         return "same release"
@@ -117,6 +122,12 @@ def replayed_json(event: Replayed, metrics: MetricRegistry) -> dict[str, Any]:
     }
 
 
+def _of_case(case: BoundaryCase) -> str:
+    if case.near_zero:
+        return levels_text(case.before, case.after)
+    return f"{case.change_pct:+z.1f} % ({case.low_pct:+z.1f} to {case.high_pct:+z.1f})"
+
+
 def explanation_text(explanation: Explanation) -> str:
     lines = [
         explanation.key.id,
@@ -133,8 +144,7 @@ def explanation_text(explanation: Explanation) -> str:
     for case in explanation.cases:
         verdict = "changed" if case.listed else "not listed"
         lines.append(
-            f"  {case.previous} -> {case.release}: {verdict}, {case.change_pct:+z.1f} % "
-            f"({case.low_pct:+z.1f} to {case.high_pct:+z.1f}), probability {case.probability:.2f}"
+            f"  {case.previous} -> {case.release}: {verdict}, {_of_case(case)}, probability {case.probability:.2f}"
         )
         lines += [f"    for: {argument}" for argument in case.pro]
         lines += [f"    against: {argument}" for argument in case.contra]

@@ -16,6 +16,7 @@ from presentation.change_lines import line_rows, probably_affected
 from presentation.commands import commands, source_address
 from presentation.findings import functions_frame, groups_frame, moves_frame, ordered_moves, records
 from presentation.headline import headline_moves
+from presentation.near_zero import change_of, interval_of
 from presentation.number_format import sides, signed
 from presentation.operations import cells, operations_frame, relative_frame
 from reports.charts import height_of
@@ -52,6 +53,7 @@ def move_rows(finding: Finding, metrics: MetricRegistry) -> list[dict[str, Any]]
         key = move.key
         row["place"] = place_of(key, finding.moves)
         row["css"] = CSS[row["direction"]]
+        row["change"], row["interval"] = change_of(move), interval_of(move)
         query = addresses.part(key.metric).replace("~", "%7E")
         row["href"] = f"{addresses.of_test(LineKey.of(key), key.test)}?metric={query}"
         row["q"] = (
@@ -66,7 +68,8 @@ def q_text(value: float) -> str:
 
 
 def effects(moves: Sequence[Move]) -> dict[str, Any]:
-    """What the effects chart draws."""
+    """What the effects chart draws, which has an axis of percentages."""
+    moves = [move for move in moves if not move.near_zero]
     several_metrics = len({move.key.metric for move in moves}) > 1
     several_places = len({place_of(move.key, moves) for move in moves}) > 1
     return {

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from history.metrics import MetricRegistry
+from history.metrics import Metric, MetricRegistry
 from history.model import Point, Series
 from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.headline import KIND_CLASSES, KIND_MARKS
 from presentation.heat import Mark, marks_of
-from presentation.number_format import ABSENT, grouped, ratio, sides, signed
+from presentation.number_format import ABSENT, difference, grouped, ratio, sides, signed
 from presentation.operations import cells, operations_frame, relative_frame
 from presentation.relative import gain, relative, versions_of
 from presentation.steps import steps
@@ -64,7 +64,7 @@ def epochs(points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def mark_text(mark: Mark) -> str:
-    return f"{KIND_MARKS[mark.kind]} {signed(mark.change_pct)}"
+    return f"{KIND_MARKS[mark.kind]} {mark.said}"
 
 
 def chart_data(
@@ -106,21 +106,25 @@ def chart_data(
 
 
 def release_rows(
-    series: Series, releases: Sequence[Mapping[str, Any]], marks: Mapping[str, Mark]
+    series: Series, releases: Sequence[Mapping[str, Any]], marks: Mapping[str, Mark], metric: Metric
 ) -> list[dict[str, Any]]:
-    """The table below the chart: one row a release."""
+    """The table below the chart: one row a release; the change from the release before in units where one of the two is
+    near zero."""
     starts = {stretch.start: stretch for stretch in steps(series, marks)}
     rows = []
     for i, release in enumerate(releases):
         stretch, mark = starts.get(i), marks.get(release["version"])
         size = gain(1 + release["change_pct"] / 100, series.better)
+        level, before = release["median"], releases[max(i - 1, 0)]["median"]
+        near_zero = metric.is_none(level) or metric.is_none(before)
+        change = difference(level - before) if near_zero else signed(release["change_pct"])
         rows.append(
             {
                 **release,
                 "spread": _range(release["least"], release["greatest"]) if release["blocks"] > 1 else "",
                 "relative": ratio(release["relative_to_first"], 3),
-                "change": signed(release["change_pct"]) if i else "",
-                "change_css": "" if abs(size) < PLAIN_GAIN else "better" if size > 0 else "worse",
+                "change": change if i else "",
+                "change_css": "" if near_zero or abs(size) < PLAIN_GAIN else "better" if size > 0 else "worse",
                 "level": grouped(stretch.level) if stretch else "",
                 "interval": _range(stretch.low, stretch.high) if stretch else "",
                 "mark": mark_text(mark) if mark else "",
@@ -206,7 +210,7 @@ def test_context(
                 "unit": member.unit,
                 "better": member.better,
                 "chart": chart_data(member, rows, own_marks, remarks),
-                "rows": release_rows(member, rows, own_marks),
+                "rows": release_rows(member, rows, own_marks, metrics[member.key.metric]),
                 "id": addresses.part(member.key.metric),
                 "command": f"pointdrop {shlex.join(['explain', member.key.id])}",
             }

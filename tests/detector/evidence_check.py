@@ -284,6 +284,8 @@ TESTS_MOVED = (
 )
 TWO_BLOCKS = r"(\d+) of (\d+) moves have two or more blocks of both sides\."
 AGREEING = r"\d+ of \d+ tests? that moved in throughput moved in CPU cost the (?:same way|other way.*)\."
+
+
 #: What a sentence looks like, and what says whether it is true.
 def left_out(found: Evidence, match: re.Match[str]) -> bool:
     whole = sum(step.whole for step in found.finding.explained)

@@ -49,7 +49,12 @@ def suite(
 
 @pytest.mark.parametrize(
     ("change", "same"),
-    [({"title": "speed", "more": "faster"}, True), ({"kind": "latency"}, False), ({"smallest_change_pct": 3.0}, False)],
+    [
+        ({"title": "speed", "more": "faster"}, True),
+        ({"kind": "latency"}, False),
+        ({"smallest_change_pct": 3.0}, False),
+        ({"near_zero": 1.0}, False),
+    ],
 )
 def test_the_digest_of_the_settings_names_what_a_finding_depends_on(change: dict[str, object], same: bool) -> None:
     metrics = shipped_metrics().root

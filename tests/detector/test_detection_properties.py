@@ -40,8 +40,9 @@ def with_values(one: Series, factor: float, repeats: int = 1) -> Series:
 
 
 @CHECKS
-@given(seed=SEEDS, exponents=st.lists(st.integers(-8, 8), min_size=20, max_size=20))
+@given(seed=SEEDS, exponents=st.lists(st.integers(-2, 8), min_size=20, max_size=20))
 def test_the_unit_of_every_series_is_its_own(seed: int, exponents: list[int]) -> None:
+    """As long as nothing becomes so small that it is near zero by the registry (here 50 us of CPU, to 3 us)."""
     made = suite(seed=seed, drop=0.08)
     scaled = [with_values(one, 4.0**exponent) for one, exponent in zip(made, exponents, strict=True)]
     assert moved(detect(scaled)) == moved(detect(made)) != {}

@@ -39,7 +39,7 @@ def step(
             "functions": tuple(
                 FunctionChange(test=test, function=name, before=max(0.0, -by), after=max(0.0, by))
                 for name, by in (functions or {}).items()
-            )
+            ),
         }
     )
 
