@@ -187,7 +187,7 @@ def context(finding: Finding, lead: Headline, metrics: MetricRegistry) -> str:
     """What moved beside it, and how much of a change the leading test would show by itself."""
     worst = next(move for move in headline_moves(finding, metrics) if move.key.test == lead.change.worst_test)
     pooled = len(finding.moves) > 1 and finding.kind != "drift"
-    together = "; the verdict stands on all that moved together, which shows less" if pooled else ""
+    together = "; the verdict stands on all that moved together, which shows smaller changes" if pooled else ""
     floor = (
         f"From release to release {worst.key.test} varies by {percent(worst.noise_pct)} (one standard deviation), so "
         f"by itself it shows a change of {percent(worst.mde_pct)} or more (four times in five){together}."

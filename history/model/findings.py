@@ -46,7 +46,7 @@ class Move(Row):
     """Between-release noise of this series, one standard deviation, in percent."""
     mde_pct: float
     """The smallest change that this series by itself would show (probability 0.8 of being found); a finding pools all
-    that moves with it, and shows less."""
+    that moves with it, and shows smaller changes."""
     blocks_before: int = 0
     blocks_after: int = 0
     tier: Tier = "provisional"

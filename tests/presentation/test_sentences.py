@@ -102,7 +102,8 @@ def test_what_one_test_would_show_is_not_passed_for_what_was_decided() -> None:
     assert lead is not None
     assert sentences.context(told, lead, METRICS) == (
         "From release to release hot-points varies by 1.5 % (one standard deviation), so by itself it shows a change "
-        "of 6.1 % or more (four times in five); the verdict stands on all that moved together, which shows less."
+        "of 6.1 % or more (four times in five); the verdict stands on all that moved together, which shows smaller "
+        "changes."
     )
     alone = finding(moves=[quiet])
     lead = headline(alone, METRICS)
