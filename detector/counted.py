@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from detector.attribution import blocks_at
-from detector.releases.epochs import epoch_factors
+from detector.releases.epochs import scales_of
 from detector.series_moves import percent
 from history.metrics import MetricRegistry
 from history.model import Move, Series
@@ -37,7 +37,7 @@ def with_counted(
         if metric.lane == "time" and metric.kind in ("throughput", "cpu"):
             for name in counted:
                 member = series.get(move.key.model_copy(update={"metric": name}).id)
-                change = counted_change(member, previous[move.key.id], release) if member else None
+                change = counted_change(member, previous[move.key.id], release, metrics) if member else None
                 if change is not None and not explains(change, move.change_pct, metric.kind == "throughput"):
                     move = move.model_copy(update={"counted_pct": change})
                     break
@@ -45,11 +45,15 @@ def with_counted(
     return judged
 
 
-def counted_change(series: Series, previous: str, release: str) -> float | None:
+def counted_change(series: Series, previous: str, release: str, metrics: MetricRegistry) -> float | None:
     """Percent between the medians of two releases, epochs joined through the control; None where that cannot be had."""
-    factors, _ = epoch_factors(series)
+    scales = scales_of(series, metrics)
     before, after = (
-        [b.value / factors.get(b.epoch, 1.0) for b in blocks_at(series, version) if not factors or b.epoch in factors]
+        [
+            block.value / scales.factor(block)
+            for block in blocks_at(series, version)
+            if not scales.factors or scales.of_session[block.session_id] in scales.factors
+        ]
         for version in (previous, release)
     )
     return percent(median(before), median(after)) if before and after else None

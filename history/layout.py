@@ -72,7 +72,7 @@ class Arrangement(NamedTuple):
     control: dict[str, Callable[[Sequence[float]], tuple[float, ...]]]
     """By session, for the sessions that are in `releases`."""
     control_versions: dict[str, str]
-    """The control release of each of those."""
+    """The control release that each session of `releases` declared, whether it has values or not."""
     sessions: tuple[str, ...]
     """Those of `releases`, in the order in which they began; shared by all series of the arrangement."""
 
@@ -123,9 +123,10 @@ class Layout:
             for version in sorted(own, key=self.position.__getitem__)
         ]
         sessions = tuple(dict.fromkeys(self.blocks[pk].session_id for _, _, pk in order if pk in self.blocks))
-        pickers = {name: _picker(control[name]) for name in sorted(control.keys() & set(sessions))}
-        versions = {block.session_id: block.version for block in self.controls.values()}
-        return Arrangement(releases, pickers, {name: versions[name] for name in pickers}, sessions)
+        declared = {block.session_id: block.control for blocks in own.values() for _, block in blocks}
+        pickers = {name: _picker(control[name]) for name in sorted(control) if name in declared}
+        versions = {name: declared[name] for name in sorted(declared) if declared[name]}
+        return Arrangement(releases, pickers, versions, sessions)
 
     def points(self, arrangement: Arrangement, values: Sequence[float]) -> tuple[Point, ...]:
         """The points of one series."""

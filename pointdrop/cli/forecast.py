@@ -63,6 +63,7 @@ def _row(
         "profile": work.measure.profile,
         "releases": [release.version for release in work.candidates],
         "control": work.control.version,
+        "beside": [release.version for release in work.beside],
         "blocks": estimate.blocks,
         "minutes_low": math.floor(10 * estimate.low_s / SECONDS_A_MINUTE) / 10,
         "minutes_high": math.ceil(10 * estimate.high_s / SECONDS_A_MINUTE) / 10,
@@ -100,7 +101,8 @@ def print_forecast(rows: list[dict[str, Any]], format: str) -> None:
         typer.echo(f"{row['dbms']}{where}, {what}")
         releases = row["releases"]
         many = "1 release" if len(releases) == 1 else f"{len(releases)} releases"
-        typer.echo(f"    {many}: {' '.join(releases)} (control {row['control']})")
+        beside = f", beside {' '.join(row['beside'])}" if row["beside"] else ""
+        typer.echo(f"    {many}: {' '.join(releases)} (control {row['control']}{beside})")
         size = f"{row['disk_mb'] / 1000:.1f} GB"
         missing = "begun before: its missing " if row["resumed"] else ""
         typer.echo(f"    {missing}{row['blocks']} blocks, {_minutes([row])} ({_source(row)}), up to {size} on disk")

@@ -39,9 +39,9 @@ def nightly(
     Exit code 4 when something could not be done; the summary says what.
 
     JSON keys: plan, releases, blocks, noisy, failed, series, findings, issues, incomplete, notes, minutes, history,
-    site, issues_at. With --dry-run an array of dbms, benchmark, lane, line, config, profile, releases, control, blocks,
-    minutes_low, minutes_high, known_blocks (of this host, that the minutes are learned from), downloads, disk_mb,
-    resumed and tonight.
+    site, issues_at. With --dry-run an array of dbms, benchmark, lane, line, config, profile, releases, control, beside
+    (the newest release of the line before, measured with them), blocks, minutes_low, minutes_high, known_blocks (of
+    this host, that the minutes are learned from), downloads, disk_mb, resumed and tonight.
     """
     from alerts import load_settings
     from alerts.trackers.choose import tracker_for

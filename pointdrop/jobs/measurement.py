@@ -181,7 +181,9 @@ def measure_all(
             continue
         with ExitStack() as claimed:
             with one_begins(setup.state):  # another process may have begun it, or ended it, while this one fetched
-                item = remaining(replace(item, candidates=ready, control=fetched[item.control.version]))
+                beside = tuple(fetched[release.version] for release in item.beside if release.version in fetched)
+                item = replace(item, candidates=ready, control=fetched[item.control.version], beside=beside)
+                item = remaining(item)
                 if item is None:
                     continue
                 begun = new_record(plan, server, item, datetime.now(UTC))

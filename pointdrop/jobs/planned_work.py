@@ -41,7 +41,8 @@ def planned_work(
 
 
 def named_work(setup: MeasurementSetup, plan: Plan, dbms: Collection[str], versions: Collection[str]) -> list[Work]:
-    """Those releases and no others as `plan` measures them, whatever the history holds; no source is asked."""
+    """Those releases as `plan` measures them, with their control and what stands beside them, whatever the history
+    holds; no source is asked."""
     work: list[Work] = []
     for measure in _measures(plan, dbms):
         for config in measure.configs:

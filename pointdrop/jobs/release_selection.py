@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from history.errors import BadSettings
 from history.model import MAJORS, Release
@@ -41,11 +42,14 @@ class Work:
     """Measure all candidates, whatever the history holds: a confirmation."""
     held: tuple[tuple[Release, HeldConfig], ...] = ()
     """Candidates that are measured with another one's settings besides."""
+    beside: tuple[Release, ...] = ()
+    """Measured with the candidates, whatever the history holds: the newest releases of the lines before theirs."""
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        """Candidates and control, each once, in version order."""
-        return in_version_order({release.version: release for release in (*self.candidates, self.control)}.values())
+        """Candidates, control and what is beside them, each once, in version order."""
+        every = (*self.candidates, *self.beside, self.control)
+        return in_version_order({release.version: release for release in every}.values())
 
 
 def in_version_order(releases: Iterable[Release]) -> tuple[Release, ...]:
@@ -221,6 +225,30 @@ def _sessions(
         name = line if calendar.has_point_releases(line) else MAJORS
         sessions.setdefault((name, _control(measure, line, lines, calendar)), []).extend(releases)
     return [
-        Work(measure, config, name, in_version_order(releases), control)
+        Work(
+            measure, config, name, in_version_order(releases), control,
+            beside=_beside(measure, releases, wanted, lines, calendar),
+        )
         for (name, control), releases in sessions.items()
+    ]  # fmt: skip
+
+
+def _beside(
+    measure: Measure,
+    candidates: Sequence[Release],
+    wanted: Collection[str],
+    lines: Mapping[str, list[Release]],
+    calendar: LineCalendar,
+) -> tuple[Release, ...]:
+    """The newest releases of the lines before those whose newest release is among `candidates`: of the lines that the
+    plan names, else of those that get point releases or are measured tonight."""
+    if not measure.line_before or measure.lane != "time":
+        return ()
+    compared = [
+        line
+        for line in lines
+        if line in wanted or (line in measure.lines if measure.lines else calendar.has_point_releases(line))
     ]
+    newest = [release.line for release in candidates if release == lines[release.line][-1]]
+    before = [lines[earlier][-1] for earlier, line in pairwise(compared) if line in newest]
+    return in_version_order(release for release in before if release not in candidates)

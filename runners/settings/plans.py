@@ -61,6 +61,9 @@ class Measure(Setting):
     control: str = ""
     """Version every session measures again; empty takes the pinned control of the line, or its oldest known release."""
     configs: tuple[str, ...] = ("default",)
+    line_before: bool = False
+    """Time lane: measure the newest release of the line before in the session of a line's newest, since timed values of
+    two sessions without a release in common cannot be compared."""
     benchmark: str = "sysbench"
     tests: str | tuple[str, ...] = "all"
     """A set of the catalogue (`42`, `32`, `local`), `all`, or names of tests."""

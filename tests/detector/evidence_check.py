@@ -36,7 +36,7 @@ class Evidence:
         """Tests measured on both sides of the boundary: of whole series, or of what is joined to its newest release."""
         names = set(metrics)
         counts = set()
-        for part in (lambda one: one, lambda one: comparable(one)[0]):
+        for part in (lambda one: one, lambda one: comparable(one, self.metrics)[0]):
             tests = set()
             for one in self.series.values():
                 key = one.key

@@ -91,7 +91,7 @@ def test_what_costs_minutes_comes_first_then_the_newest_line_of_each(configs: Pa
 @pytest.mark.parametrize("server", ["small", "medium"])
 @pytest.mark.parametrize("dbms", KNOWN)
 def test_a_night_holds_a_new_release_of_any_dbms_whole(tmp_path: Path, configs: Path, dbms: str, server: str) -> None:
-    """Microbenchmarks in both lanes and the Insert Benchmark, with the control; two releases where nothing is slow."""
+    """Microbenchmarks in both lanes, timed beside the line before, and the Insert Benchmark, with the control."""
     plan = load_plan("nightly", configs)
     line = releases(dbms)[-1].line
     work = [one for one in all_work(plan, dbms) if one.measure.lane == "instructions" or one.line == line]
@@ -101,8 +101,7 @@ def test_a_night_holds_a_new_release_of_any_dbms_whole(tmp_path: Path, configs: 
     with bench(tmp_path, configs).store as store:
         here = MeasurementSetup(configs, tmp_path, cast("Any", None), store)
         wanted = estimates(here, plan, server, work, workers=1)
-    low, high = (sum(getattr(one, end) for one in wanted) / 60 for end in ("low_s", "high_s"))
-    assert plan.budget_minutes is not None and max(2 * low, high) <= plan.budget_minutes
+    assert plan.budget_minutes is not None and sum(one.high_s for one in wanted) / 60 <= plan.budget_minutes
 
 
 def test_what_does_not_fit_is_not_begun_and_what_is_shorter_still_may() -> None:
@@ -175,9 +174,9 @@ def test_the_jobs_of_a_first_night_are_instructions_and_the_newest_lines(
         ("time", "mariadb", "11.8", "sysbench", "11.8.4"),
         ("time", "myrocks", "10.11", "sysbench", "10.11.9"),
     ]
-    left = "myrocks 10.11 sysbench" if server == "medium" else "postgres 18 insert"
-    assert [tuple(row[key] for key in keys) for row in rows] == (first[:-1] if server == "medium" else first)
-    assert later[0] == f"{server} {left} time default" and len(later) == len(work) - len(rows)
+    fits = first[:6] if server == "medium" else [*first[:6], first[7]]  # there is no line before the one of MyRocks
+    assert [tuple(row[key] for key in keys) for row in rows] == fits
+    assert later[0] == f"{server} mariadb 11.8 sysbench time default" and len(later) == len(work) - len(rows)
     assert nothing == [] and [(row["lane"], row["dbms"], row["benchmark"]) for row in whole] == [
         (one.measure.lane, one.measure.dbms, one.measure.benchmark) for one in work
     ], "as on one machine"
@@ -241,7 +240,7 @@ def test_a_forecast_holds_to_the_budget_and_counts_what_was_begun(tmp_path: Path
         assert [tonight for *_, tonight in told(300)] == [True, True, False, False, False]
         newest = next(one for one in work if one.measure.lane == "time")
         write_record(tmp_path, new_record(plan, "small", newest, datetime.now(UTC)))
-        assert told(300) == [
+        assert told(450) == [
             ("time", "18", "sysbench", True, True),
             ("instructions", "", "sysbench", False, True),
             ("time", "18", "insert", False, False),
@@ -382,8 +381,9 @@ def test_a_dry_run_asks_no_source_unless_it_is_told_to(tmp_path: Path, monkeypat
 
 ROW = {
     "dbms": "postgres", "benchmark": "sysbench", "lane": "instructions", "line": "17", "config": "default",
-    "profile": "instructions", "releases": ["17.4", "17.5"], "control": "17.0", "blocks": 3, "minutes_low": 1.2,
-    "minutes_high": 3.9, "known_blocks": 12, "downloads": [], "disk_mb": 1_100, "resumed": False, "tonight": True,
+    "profile": "instructions", "releases": ["17.4", "17.5"], "control": "17.0", "beside": [], "blocks": 3,
+    "minutes_low": 1.2, "minutes_high": 3.9, "known_blocks": 12, "downloads": [], "disk_mb": 1_100, "resumed": False,
+    "tonight": True,
 }  # fmt: skip
 
 
@@ -404,14 +404,15 @@ on top of that.
         (
             [
                 ROW | {"minutes_low": 0.1, "minutes_high": 0.4, "known_blocks": 1, "resumed": True},
-                ROW | {"line": "", "known_blocks": 0, "downloads": ["17.0", "17.4"], "tonight": False},
+                ROW
+                | {"line": "", "known_blocks": 0, "downloads": ["17.0", "17.4"], "tonight": False, "beside": ["16.9"]},
             ],
             """\
 postgres, line 17, sysbench, instructions lane, profile instructions, config default
     2 releases: 17.4 17.5 (control 17.0)
     begun before: its missing 3 blocks, 5 to 25 seconds (learned from 1 block of this host), up to 1.1 GB on disk
 postgres, sysbench, instructions lane, profile instructions, config default
-    2 releases: 17.4 17.5 (control 17.0)
+    2 releases: 17.4 17.5 (control 17.0, beside 16.9)
     3 blocks, 1 to 4 minutes (no such block of this host yet), up to 1.1 GB on disk
     to download first: 17.0 17.4
     does not fit any more: left for a later night

@@ -113,6 +113,40 @@ def test_a_line_past_its_end_drops_out_once_its_last_release_is_measured() -> No
     assert in_time == ["8.0"]
 
 
+def test_the_newest_of_the_line_before_is_measured_in_the_session_of_a_lines_newest() -> None:
+    """What the line of majors compares stands side by side; a session without the newest of its line has no use for it,
+    nor has counting, which compares sessions as they are."""
+    wanted = measure(newest_lines=2, newest_releases=1, line_before=True)
+    work = pick(wanted, "default", releases(KNOWN), {})
+    assert [([r.version for r in w.beside], versions(w), w.control.version) for w in work] == [
+        (["16.15"], ["17.11"], "17.0"),
+        (["17.11"], ["18.6"], "18.0"),
+    ]
+    assert [r.version for r in work[1].releases] == ["17.11", "18.0", "18.6"]
+    named = select_named(wanted, "default", releases(KNOWN), ["18.6", "17.5"])
+    assert [([r.version for r in w.beside], versions(w)) for w in named] == [([], ["17.5"]), (["17.11"], ["18.6"])]
+    for other in (measure(newest_lines=2, newest_releases=1), wanted.model_copy(update={"lane": "instructions"})):
+        assert not any(w.beside for w in pick(other, "default", releases(KNOWN), {}))
+    assert pick(wanted, "default", releases(KNOWN), {"17.11": 2, "18.6": 2}) == [], "it makes no session of its own"
+    lines = measure(lines=("10", "18"), newest_releases=1, line_before=True)
+    assert [[r.version for r in w.beside] for w in pick(lines, "default", releases(KNOWN), {})] == [[], ["10.23"]]
+
+
+@pytest.mark.parametrize("name", ["local", "nightly"])
+def test_plans_that_time_every_night_measure_the_line_before(name: str) -> None:
+    timed = [m for m in load_plan(name, CONFIGS).measure if m.lane == "time" and m.benchmark == "sysbench"]
+    assert timed and all(m.line_before for m in timed)
+
+
+def test_innovations_stand_beside_the_line_with_point_releases_before_them() -> None:
+    wanted = Measure(
+        dbms="mysql", profile="quick", newest_lines=1, newest_releases=1, supported_lines=True, line_before=True
+    )
+    known, tonight = releases(REALISTIC["mysql"], "mysql"), calendar("mysql", "2026-11-22")
+    work = pick(wanted, "default", known, {"8.0.46": 2, "8.4.9": 2, "9.7.4": 2}, tonight)
+    assert [([r.version for r in w.beside], versions(w)) for w in work] == [(["9.7.4"], ["26.7.0"])]
+
+
 def test_an_innovation_is_measured_beside_the_line_before_it_and_ends_with_the_next() -> None:
     wanted = Measure(dbms="mysql", profile="quick", newest_lines=1, newest_releases=1, supported_lines=True)
     tonight = calendar("mysql", "2026-11-22")
