@@ -285,8 +285,7 @@ def check_intervals(places: Places) -> None:
                 and row["Server, config"].startswith(f"{moved.key.server} · {moved.key.config}")
             ]
             assert any(
-                same_interval(row["95 % interval"], moved) and near(row["Change"], moved.change_pct)
-                for row in candidates
+                same_interval(row["95 % interval"], moved) and same_change(row["Change"], moved) for row in candidates
             )
             if text:
                 key = moved.key
@@ -298,7 +297,17 @@ def check_intervals(places: Places) -> None:
                 )
 
 
+def same_change(text: str, moved: Move) -> bool:
+    """In percent, or near zero as the two levels."""
+    if moved.near_zero:
+        before, after = (numbers(side)[0] for side in text.split(" → "))
+        return "%" not in text and abs(after - before - (moved.after - moved.before)) <= 0.001 * abs(after - before)
+    return near(text, moved.change_pct)
+
+
 def same_interval(text: str, moved: Move) -> bool:
+    if moved.near_zero:
+        return text == "–"
     low, high = text.split(" to ")
     return near(f"{low} %", moved.low_pct) and near(high, moved.high_pct)
 
