@@ -184,9 +184,10 @@ def nearest_blocks(found: Evidence, move: Move) -> tuple[int, int]:
 
 
 def agreeing(found: Evidence, match: re.Match[str]) -> bool:
-    kinds = {move.key.id: kind_of(found.metrics[move.key.metric]) for move in found.finding.moves}
+    everything = (*found.finding.moves, *found.finding.trade)
+    kinds = {move.key.id: kind_of(found.metrics[move.key.metric]) for move in everything}
     rates = {(m.key.server, m.key.config, m.key.test) for m in found.finding.moves if kinds[m.key.id] == "throughput"}
-    costs = {(m.key.server, m.key.config, m.key.test) for m in found.finding.moves if kinds[m.key.id] in COSTS}
+    costs = {(m.key.server, m.key.config, m.key.test) for m in everything if kinds[m.key.id] in COSTS}
     numbers = [(int(a), int(b)) for a, b in re.findall(r"(\d+) of (\d+) tests? that moved in throughput", match[0])]
     return all(told <= len(rates & costs) and of <= len(rates) for told, of in numbers)
 
