@@ -17,7 +17,7 @@ from statistics import fmean
 import numpy as np
 
 from detector.arrays import MAD
-from detector.releases.epochs import comparable_at, epoch_factors
+from detector.releases.epochs import comparable, comparable_at, has_own_sessions, scales_of
 from detector.releases.metric_kinds import COSTS, kind_of
 from history.metrics import MetricRegistry
 from history.model import BlockValue, Cause, Finding, Move, Series
@@ -47,22 +47,21 @@ def sessions_at(series: Series, version: str) -> set[str]:
     return {block.session_id for block in blocks_at(series, version)}
 
 
-def control_shift(series: Series, previous: str, release: str) -> float | None:
-    """Log shift of the control release between the sessions of the two sides, beyond what epochs differ by, since the
-    sides are joined by that; None where the sessions share no control.
+def control_shift(series: Series, previous: str, release: str, metrics: MetricRegistry) -> float | None:
+    """Log shift of the control release between the sessions of the two sides, beyond what epochs, and sessions of timed
+    values, differ by, since the sides are joined by that; None where the sessions share no control.
 
     0.0 when one session measured both: then the machine was the same.
     """
     before, after = sessions_at(series, previous), sessions_at(series, release)
     if before & after:
         return 0.0
-    factors, _ = epoch_factors(series)
-    epoch_of = {block.session_id: block.epoch for point in series.points for block in point.values}
+    scales = scales_of(series, metrics)
     sides: list[dict[str, list[float]]] = []
     for sessions in (before, after):
         of_control: dict[str, list[float]] = defaultdict(list)
         for session in sorted(sessions):
-            factor = factors.get(epoch_of[session], 1.0)
+            factor = scales.factors.get(scales.of_session[session], 1.0)
             of_control[series.control_of(session)] += [v / factor for v in series.control.get(session, ()) if v > 0]
         sides.append({version: values for version, values in of_control.items() if values})
     common = sorted(sides[0].keys() & sides[1].keys())
@@ -83,27 +82,31 @@ def origin(
 
     `tests` counts the tests measured by (server, metric, group).
     """
-    explained, asked, epochs, joined = 0, 0, 0, 0
+    explained, asked, epochs, joined, across = 0, 0, 0, 0, 0
     shifts: dict[str, list[float]] = defaultdict(list)
     for move in moves:
         member = series[move.key.id]
         left = previous[move.key.id]
-        shift = control_shift(member, left, release)
+        shift = control_shift(member, left, release, metrics)
         before, after = ({block.epoch for block in blocks_at(member, version)} for version in (left, release))
         side_by_side = sessions_at(member, left) & sessions_at(member, release)
         if before and before != after and not side_by_side:
             epochs += 1
-            joined += before | after <= epoch_factors(member)[0].keys()
+            joined += len(comparable(member, metrics)) == 1
         if shift is not None and min(move.before, move.after) > 0:
-            shifts[move.key.metric].append(shift)
+            if has_own_sessions(member, metrics) and not side_by_side:
+                across += 1  # joined by the control, relative to which it cannot move
+            else:
+                shifts[move.key.metric].append(shift)
             asked += 1
             explained += _explains(shift, move)
     evidence = []
-    same_machine = asked > 0 and all(shift == 0.0 for of_metric in shifts.values() for shift in of_metric)
+    moved = any(shift != 0.0 for of_metric in shifts.values() for shift in of_metric)
+    same_machine = asked > 0 and not across and not moved
     if asked:
         if same_machine:
             evidence.append("Both sides were measured in one session, so the machine is the same.")
-        else:
+        elif shifts:
             by_metric = ", ".join(
                 f"{100.0 * math.expm1(float(np.median(of_metric))):+z.1f} % in {metric}"
                 for metric, of_metric in sorted(shifts.items())
@@ -191,7 +194,7 @@ def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: 
     return ""
 
 
-def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
+def control_stood_still(finding: Finding, series: Iterable[Series], metrics: MetricRegistry) -> bool:
     """Whether the control release explains less than its share of most moves of `finding` that it can speak about.
 
     False when it can speak about none. A fix that is back-patched to every line moves all of them on one day; what
@@ -200,8 +203,8 @@ def control_stood_still(finding: Finding, series: Iterable[Series]) -> bool:
     by_id = {member.key.id: member for member in series}
     explained = []
     for move in finding.moves:
-        series_of_move = comparable_at(by_id[move.key.id], finding.previous, finding.release)
-        shift = control_shift(series_of_move, finding.previous, finding.release)
+        series_of_move = comparable_at(by_id[move.key.id], finding.previous, finding.release, metrics)
+        shift = control_shift(series_of_move, finding.previous, finding.release, metrics)
         if shift is not None and min(move.before, move.after) > 0:
             explained.append(_explains(shift, move))
     return explained.count(False) > len(explained) / 2

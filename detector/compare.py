@@ -114,7 +114,11 @@ def _centre(values: Floats) -> float:
 
 
 def _variance(x: Floats, y: Floats, noise: float | None) -> tuple[float, float]:
-    """Variance of one block's log value and its degrees of freedom: scatter of both sides, held by known noise."""
+    """Variance of one block's log value and its degrees of freedom: scatter of both sides, held up by known noise.
+
+    Never less than the scatter: known noise that these blocks refute, as that of a quiet server is on a busy machine,
+    counts for as much less as they exceed it.
+    """
     residual = np.concatenate([x - np.median(x), y - np.median(y)])
     df = float(max(x.size + y.size - 2, 0))
     scatter = float((residual**2).sum() / df) if df else 0.0
@@ -123,6 +127,8 @@ def _variance(x: Floats, y: Floats, noise: float | None) -> tuple[float, float]:
         scatter = max(min(scatter, 4.0 * typical), typical)
     if noise is None:
         return max(scatter, 1e-12), max(df, 1.0)
+    if scatter > noise**2:
+        return scatter, NOISE_DF * noise**2 / scatter + df
     return (NOISE_DF * noise**2 + df * scatter) / (NOISE_DF + df), NOISE_DF + df
 
 

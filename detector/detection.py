@@ -71,7 +71,7 @@ def join(
         boundaries[part.dbms, part.line, part.release, part.kind].append(part)
     findings = [_finding(of_boundary, by_id, settings) for of_boundary in boundaries.values()]
     ordered = [by_id[name] for name in sorted(by_id)]
-    return _in_order(_with_lines(_with_suspects(findings, list(releases)), ordered))
+    return _in_order(_with_lines(_with_suspects(findings, list(releases)), ordered, settings))
 
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
@@ -80,11 +80,11 @@ def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]
 
 
 def _of_aligned(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    """The boundaries of series of one axis; epochs that nothing joins are judged apart.
+    """The boundaries of series of one axis; epochs, and sessions of timed values, that nothing joins are judged apart.
 
     Where two of them show the same boundary the newer one is told, and of the older one what only it shows.
     """
-    first, *others = judged_apart(series)
+    first, *others = judged_apart(series, settings.metrics)
     parts = {(part.release, part.kind): part for part in _boundaries(first, settings)}
     for older in others:
         for part in _boundaries(older, settings):
@@ -99,7 +99,7 @@ def _of_aligned(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
 
 def _breaks(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
     """What reads differently where one epoch ends and another begins that nothing joins to it."""
-    breaks_of = {member.key.id: breaks(member) for member in series}
+    breaks_of = {member.key.id: breaks(member, settings.metrics) for member in series}
     if not any(breaks_of.values()):
         return []
     family = family_of(series, settings.metrics)
@@ -177,7 +177,9 @@ def _finding(parts: list[Part], by_id: Mapping[str, Series], settings: DetectorS
     cause: Cause = "product"
     tier: Tier = "provisional"
     if kind != "drift":
-        joined = {name: comparable_at(by_id[name], left, release) for name, left in previous_of.items()}
+        joined = {
+            name: comparable_at(by_id[name], left, release, settings.metrics) for name, left in previous_of.items()
+        }
         if kind == "environment":
             cause, of_origin = "epoch", [NOT_JOINED]
         else:
@@ -249,7 +251,7 @@ def _with_suspects(findings: list[Finding], releases: list[Release]) -> list[Fin
     return named
 
 
-def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
+def _with_lines(findings: list[Finding], series: list[Series], settings: DetectorSettings) -> list[Finding]:
     """Findings that every line shares become one environment finding each."""
     by_dbms: dict[str, list[Series]] = defaultdict(list)
     for member in series:
@@ -260,7 +262,7 @@ def _with_lines(findings: list[Finding], series: list[Series]) -> list[Finding]:
         if finding.kind in ("regression", "improvement"):
             sentence = every_line_moved(finding, findings, by_dbms[finding.dbms])
         update: dict[str, str] = {}
-        if sentence and control_stood_still(finding, by_dbms[finding.dbms]):
+        if sentence and control_stood_still(finding, by_dbms[finding.dbms], settings.metrics):
             sentence += " The control stood still: a change that came to every line."
         elif sentence:
             key = finding_key(finding.dbms, finding.line, finding.release, "environment")

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.errors import UnknownEvidence
-from detector.releases.epochs import epoch_factors, judged_apart
+from detector.releases.epochs import judged_apart, scales_of
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.noise import priors
 from detector.releases.scan import Scan, scan_panel
-from detector.releases.series_steps import PanelSteps, SeriesStep, read_steps
-from detector.series_moves import direction, log_percent, percent, raw_level, smallest_detectable
+from detector.releases.series_steps import PanelSteps, SeriesStep, bound_of_luck, read_steps
+from detector.series_moves import LUCK_POWER, direction, log_percent, percent, raw_level, smallest_detectable
 from detector.settings import DetectorSettings
 from history.model import Series, SeriesKey
 
@@ -68,7 +68,9 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     if asked is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
     together = next(part for part in aligned(members) if asked in part)
-    newest, *older = [part for part in judged_apart(together) if any(member.key == key for member in part)]
+    newest, *older = [
+        part for part in judged_apart(together, settings.metrics) if any(member.key == key for member in part)
+    ]
     family = family_of(newest, settings.metrics)
     scan = scan_panel(family.panel)
     panel_steps = read_steps(scan, settings.probability)
@@ -78,9 +80,12 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     measured = int(np.isfinite(panel.values[place]).sum())
     floor, noise = float(scan.floor[m]), float(panel_steps.noise[place])
     slab = KINDS[kind_of(panel.metrics[m])].slab
+    # That of one release: with others on its own side, and as many on the other, it is the less.
+    luck = max((bound_of_luck(panel.luck, place, one) for one in np.eye(len(panel.releases))), default=0.0)
 
     def detectable(before: int, after: int) -> float:
-        return log_percent(smallest_detectable(noise, before, after, slab, floor, settings.probability))
+        of_luck = (1.0 + LUCK_POWER) * luck * math.sqrt(1.0 / max(before, 1) + 1.0 / max(after, 1))
+        return log_percent(smallest_detectable(noise, before, after, slab, max(floor, of_luck), settings.probability))
 
     return Explanation(
         key=key,
@@ -98,7 +103,9 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
             *(case for part in older[::-1] for case in _older_cases(part, key, settings)),
             *_cases(family, scan, panel_steps, place),
         ),
-        notes=tuple(dict.fromkeys(filter(None, (epoch_factors(asked)[1], *_notes(family, scan, place))))),
+        notes=tuple(
+            dict.fromkeys(filter(None, (scales_of(asked, settings.metrics).sentence, *_notes(family, scan, place))))
+        ),
     )
 
 
@@ -123,6 +130,11 @@ def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str
         notes.append("The series has negative values: it is judged on a linear scale.")
     elif panel.scale[place] > 0:
         notes.append("The series has zeros: an offset stands for zero on the log scale.")
+    if panel.luck is not None and panel.luck.covariance[place].any():
+        notes.append(
+            "Timed in sessions: a step is told when the luck of a block or of a session's control cannot do as much, "
+            "however many tests show it."
+        )
     servers = scan.beliefs.servers
     if servers.size > 1:
         shared = ", ".join(f"{name} {share:.0%}" for name, share in zip(panel.servers, servers, strict=True))

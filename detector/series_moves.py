@@ -26,6 +26,8 @@ LARGEST_STEP = 20.0
 LARGEST_LOG = 700.0
 #: z of 0.8: the probability of being found that the smallest detectable change is defined by.
 POWER_Z = 0.8416
+#: The same as a share of what luck explains, which is three standard errors or more.
+LUCK_POWER = POWER_Z / 3.0
 #: P(a change) a single test starts from where nothing else moves.
 PRIOR = 0.02
 
@@ -120,7 +122,7 @@ def _move(
         step.releases_before,
         step.releases_after,
         KINDS[kind_of(family.panel.metrics[place[0]])].slab,
-        float(scan.floor[place[0]]),
+        max(float(scan.floor[place[0]]), (1.0 + LUCK_POWER) * step.luck),
         probability,
     )
     return move_between(

@@ -72,7 +72,7 @@ class Arrangement(NamedTuple):
     control: dict[str, Callable[[Sequence[float]], tuple[float, ...]]]
     """By session, for the sessions that are in `releases`."""
     control_versions: dict[str, str]
-    """The control release of each of those."""
+    """The control release that each session of `releases` declared, whether it has values or not."""
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[float]], tuple[float, ...]]:
@@ -120,10 +120,9 @@ class Layout:
             )
             for version in sorted(own, key=self.position.__getitem__)
         ]
-        sessions = {block.session_id for blocks in own.values() for _, block in blocks}
-        pickers = {name: _picker(control[name]) for name in sorted(control) if name in sessions}
-        versions = {block.session_id: block.version for block in self.controls.values()}
-        return Arrangement(releases, pickers, {name: versions[name] for name in pickers})
+        declared = {block.session_id: block.control for blocks in own.values() for _, block in blocks}
+        pickers = {name: _picker(control[name]) for name in sorted(control) if name in declared}
+        return Arrangement(releases, pickers, {name: declared[name] for name in sorted(declared) if declared[name]})
 
     def points(self, arrangement: Arrangement, values: Sequence[float]) -> tuple[Point, ...]:
         """The points of one series."""

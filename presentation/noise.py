@@ -3,7 +3,7 @@
 With x = log(level of a release) and d = differences of neighbours, the noise of a release is
 1.4826 · median(|d|) / √2, in percent: the median keeps real steps out of it. Blocks give the pooled standard deviation
 within releases. The smallest change that two neighbouring releases can show, found with probability 0.8 at a
-two-sided 5 %, is (1.96 + 0.84) · √2 · noise.
+two-sided 5 %, is (1.96 + 0.84) · √2 · noise. How many blocks of each side a change asks for: `blocks_needed`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from history.model import Move, Series, SeriesKey
+from presentation.durations import duration_range
 from presentation.findings import frame
 from presentation.relative import level_frame
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 MAD_TO_SD = 1.4826
 #: z(0.975) + z(0.80).
 POWER = 1.959964 + 0.841621
+#: z of the level at which `detector.compare` calls two sides different (0.0158 in each of five looks), and z(0.80).
+SIDE_BY_SIDE_POWER = 2.413302 + 0.841621
+#: What a timed line is asked to show, in percent; one that can with the blocks it has needs no sentence.
+ASKED_PCT = 5.0
 #: Differences needed for a noise between releases; with fewer the median is one release's luck.
 MIN_DIFFERENCES = 4
 #: What the files have of the noise of a series: percent, NaN where it has too few releases, blocks or sessions to say.
@@ -62,6 +67,42 @@ def block_noise(series: Series) -> float | None:
             scatter += math.fsum((x - mean) ** 2 for x in logs)
             degrees += len(logs) - 1
     return 100 * math.sqrt(scatter / degrees) if degrees else None
+
+
+def blocks_needed(noise_pct: float, change_pct: float) -> int:
+    """Blocks of each of two sides, side by side, in which a change is found four times in five; at least two.
+
+    `noise_pct` is s, the standard deviation of the log of one block's value, times 100. With d = log(1 + change) it is
+    n = 2 (z + 0.84)² s² / d², the size of two equal samples for a difference of means (Chow, Shao, Wang 2008, "Sample
+    Size Calculations in Clinical Research", 3.2), z being that of the level of `detector.compare`.
+
+    >>> blocks_needed(0.8, 5.0), blocks_needed(4.0, 5.0), blocks_needed(15.0, 5.0), blocks_needed(15.0, 50.0)
+    (2, 15, 201, 3)
+    """
+    ratio = noise_pct / 100 / math.log1p(change_pct / 100)
+    return max(2, math.ceil(2 * SIDE_BY_SIDE_POWER**2 * ratio**2))
+
+
+def time_to_show(series: Iterable[Series], metric: str, block_s: float | None) -> str:
+    """What it would take to see a change of ASKED_PCT in `metric`, the rate of the timed lane: of the test in the
+    middle, by the noise of its blocks here. Empty where the blocks of most releases suffice, or nothing was measured
+    twice.
+
+    `block_s` is how long one block takes, in seconds; all tests of it are measured in that time.
+    """
+    rates = [member for member in series if member.key.metric == metric]
+    noises = [noise for noise in map(block_noise, rates) if noise is not None]
+    if not noises:
+        return ""
+    noise = statistics.median(noises)
+    needed = blocks_needed(noise, ASKED_PCT)
+    if needed <= statistics.median(len(point.numbers) for member in rates for point in member.points):
+        return ""
+    took = "" if block_s is None else f" ({duration_range(needed * block_s, needed * block_s)})"
+    return (
+        f"Blocks of one release vary by {noise:.2g} % in throughput here (median of the tests), so a change of "
+        f"{ASKED_PCT:g} % would need about {needed} blocks{took} of each side."
+    )
 
 
 class AA(NamedTuple):

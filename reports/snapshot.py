@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from statistics import median
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from history.keys import issue_key
@@ -44,6 +45,8 @@ class Ran:
     reasons: Mapping[str, int]
     """Blocks by reason, of those that are not ok."""
     ended: datetime | None
+    block_s: float | None = None
+    """How long a block that counts took, the median."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,21 @@ class Snapshot:
         """When the newest block ended: the stamp of the site."""
         return max((ran.ended for ran in self.ran if ran.ended), default=None)
 
+    def ran_of(self, key: LineKey) -> list[Ran]:
+        """The runs of the line's DBMS, server, config and benchmark."""
+        place = (key.dbms, key.server, key.config, key.benchmark)
+        return [
+            ran
+            for ran in self.ran
+            if (ran.run.release.dbms, ran.session.server, ran.run.config, ran.run.benchmark) == place
+        ]
+
+    def timed_block_s(self, key: LineKey) -> float | None:
+        """How long a timed block takes there, in seconds; None where Pointdrop measured none."""
+        timed = (ran for ran in self.ran_of(key) if ran.run.lane == "time" and ran.run.profile != PUBLISHED)
+        took = [ran.block_s for ran in timed if ran.block_s is not None]
+        return median(took) if took else None
+
     def findings_of(self, key: LineKey) -> list[Finding]:
         """Findings with a moved series on this line page."""
         return [finding for finding in self.findings if any(LineKey.of(move.key) == key for move in finding.moves)]
@@ -100,12 +118,16 @@ def ran(run: Run, session: Session, blocks: Iterable[Block]) -> Ran:
     statuses: dict[str, int] = defaultdict(int)
     reasons: dict[str, int] = defaultdict(int)
     ended = None
+    took = []
     for block in blocks:
         statuses[block.status] += 1
+        if block.status == "ok":
+            took.append((block.ended - block.started).total_seconds())
         if block.status != "ok":
             reasons[block.reason or block.status] += 1
         ended = block.ended if ended is None else max(ended, block.ended)
-    return Ran(run, session, dict(sorted(statuses.items())), dict(sorted(reasons.items())), ended)
+    block_s = median(took) if took else None
+    return Ran(run, session, dict(sorted(statuses.items())), dict(sorted(reasons.items())), ended, block_s)
 
 
 def grouped_by_line(series: Iterable[Series]) -> dict[LineKey, tuple[Series, ...]]:

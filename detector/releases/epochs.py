@@ -1,8 +1,13 @@
-"""Epochs of a series joined through the control release.
+"""Epochs and sessions of a series joined through what two of them measured.
 
 Values of two hosts, or of one before and after it was set up anew, have no scale in common. What both measured of one
-and the same control release gives it. Epochs that no control joins are judged apart (`judged_apart`); what reads
-differently where one ends and another begins (`breaks`) is the hosts' and never a finding about the product.
+and the same control release gives it. Timed values that Pointdrop measured itself have a scale for each session, since
+a machine is faster in one hour than in the next: any release that two sessions measured joins them, and the noise of
+that join goes with the values (`session_join`). Counts do not depend on the hour, and published values name no control:
+both have a scale for each epoch.
+
+Scales that nothing joins are judged apart (`judged_apart`); what reads differently where one epoch ends and another
+begins (`breaks`) is the hosts' and never a finding about the product.
 
 >>> joined({"new": {"17.0": 0.25}, "old": {"17.0": 0.0, "18.0": 0.5}, "alone": {"9.6": 0.75}}, "new")
 {'new': 0.0, 'old': -0.25}
@@ -12,80 +17,142 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
 
-from history.model import Series
+from detector.releases.session_join import SessionJoin, Values, join_sessions
+from history.metrics import MetricRegistry
+from history.model import BlockValue, Series
 
 Levels = dict[str, float]
 """Log level by version of a control release."""
 
 
-def epoch_factors(series: Series) -> tuple[dict[str, float], str]:
-    """By epoch, what to divide its values by so that the control release reads the same in all; and a sentence.
+@dataclass(frozen=True)
+class Scales:
+    """The scales of one series: what has one of its own, and what brings them together."""
 
-    The epoch of the newest release is the reference. An epoch that no control joins to it has no factor. Without any
-    to join there are no factors.
+    of_session: dict[str, str]
+    """Name of the scale by session: an epoch, or the session itself."""
+    by_session: bool
+    """Whether sessions have scales of their own."""
+    factors: dict[str, float] = field(default_factory=dict)
+    """By scale that is joined to the newest release's, what to divide values by; empty where there is one scale."""
+    sentence: str = ""
+    join: SessionJoin | None = None
+    """How sessions were joined, where they were."""
+
+    def factor(self, block: BlockValue) -> float:
+        """What to divide the value of `block` by; 1 where nothing joins it."""
+        return self.factors.get(self.of_session[block.session_id], 1.0)
+
+
+def has_own_sessions(series: Series, metrics: MetricRegistry) -> bool:
+    """Whether the series is timed and of sessions that declared a control, which those of Pointdrop do."""
+    return metrics[series.key.metric].lane == "time" and bool(series.control or series.control_versions)
+
+
+def scales_of(series: Series, metrics: MetricRegistry) -> Scales:
+    """The scales of a series and the factors that make them one: the control release, or of sessions all that two of
+    them measured, reads the same in each.
+
+    The scale of the newest release is the reference. One that nothing joins to it has no factor.
     """
-    epoch_of = {block.session_id: block.epoch for point in series.points for block in point.values}
-    newest = [block.epoch for point in series.points[-1:] for block in point.values]
-    epochs = set(epoch_of.values())
-    if len(epochs) < 2 or not newest:
-        return {}, ""
-    shifts = joined(_control_levels(series, epoch_of), newest[0])
-    where = f"{series.key.server}: {len(epochs)} epochs"
-    if apart := len(epochs - shifts.keys()):
-        sentence = f"{where}, {apart} of which no control release joins to that of the newest release"
+    by_session = has_own_sessions(series, metrics)
+    of_session = {
+        block.session_id: block.session_id if by_session and _declared(series, block.session_id) else block.epoch
+        for point in series.points
+        for block in point.values
+    }
+    newest = [of_session[block.session_id] for point in series.points[-1:] for block in point.values]
+    count = len(set(of_session.values()))
+    if count < 2 or not newest:
+        return Scales(of_session, by_session)
+    join = join_sessions(values_by_scale(series, of_session), newest[0]) if by_session else None
+    shifts = join.shifts if join else joined(_control_levels(series, of_session), newest[0])
+    where = f"{series.key.server}: {count} {'sessions' if by_session else 'epochs'}"
+    through = "release that two of them measured" if by_session else "control release"
+    if apart := count - len(shifts):
+        sentence = f"{where}, {apart} of which no {through} joins to that of the newest release"
     else:
-        sentence = f"{where} joined through the control release"
-    return {epoch: math.exp(shift) for epoch, shift in shifts.items()}, sentence
+        sentence = f"{where} joined through the {through}"
+    return Scales(of_session, by_session, {scale: math.exp(shift) for scale, shift in shifts.items()}, sentence, join)
 
 
-def comparable(series: Series) -> list[Series]:
-    """The series in parts, each of epochs that a control joins, the part of the newest release first."""
+def _declared(series: Series, session: str) -> bool:
+    return session in series.control or bool(series.control_of(session))
+
+
+def values_by_scale(series: Series, of_session: Mapping[str, str]) -> Values:
+    """By scale and version, every value, those of control releases of other lines among them."""
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    own = set()
+    for point in series.points:
+        for block in point.values:
+            values[of_session[block.session_id]][point.version].append(block.value)
+            own.add((block.session_id, point.version))
+    for session, of_control in series.control.items():
+        version = series.control_of(session)
+        if session in of_session and (session, version) not in own:
+            values[of_session[session]][version] += of_control
+    return values
+
+
+def comparable(series: Series, metrics: MetricRegistry) -> list[Series]:
+    """The series in parts, each of scales that are joined, the part of the newest release first."""
     parts, rest = [], series
-    while (epochs := epoch_factors(rest)[0].keys()) and (others := _of_epochs(rest, epochs, others=True)).points:
-        parts.append(_of_epochs(rest, epochs))
-        rest = others
+    while (scales := scales_of(rest, metrics)).factors:
+        together = {session for session, scale in scales.of_session.items() if scale in scales.factors}
+        if len(together) == len(scales.of_session):
+            break
+        parts.append(_of_sessions(rest, together))
+        rest = _of_sessions(rest, scales.of_session.keys() - together)
     return [*parts, rest]
 
 
-def judged_apart(series: Iterable[Series]) -> list[list[Series]]:
+def judged_apart(series: Iterable[Series], metrics: MetricRegistry) -> list[list[Series]]:
     """The parts of all series in groups, each to be judged by itself: first what is joined to the newest release of its
-    series, then by server and epoch what is not."""
+    series, then by server and by epoch or session what is not."""
     groups: dict[tuple[str, ...], list[Series]] = defaultdict(list)
     for member in series:
-        newest, *older = comparable(member)
+        newest, *older = comparable(member, metrics)
         groups[()].append(newest)
+        own = has_own_sessions(member, metrics)
         for part in older:
-            groups[member.key.server, part.points[-1].values[0].epoch].append(part)
+            block = part.points[-1].values[0]
+            groups[member.key.server, block.session_id if own else block.epoch].append(part)
     return [groups[place] for place in sorted(groups)]
 
 
-def comparable_at(series: Series, previous: str, release: str) -> Series:
+def comparable_at(series: Series, previous: str, release: str, metrics: MetricRegistry) -> Series:
     """The newest part of the series that measured both releases; where none did, the whole."""
-    parts = (part for part in comparable(series) if {previous, release} <= {point.version for point in part.points})
+    of_both = comparable(series, metrics)
+    parts = (part for part in of_both if {previous, release} <= {point.version for point in part.points})
     return next(parts, series)
 
 
-def breaks(series: Series) -> list[tuple[str, str]]:
-    """Releases next to each other between which nothing can be compared: no part was measured before and after."""
-    parts = comparable(series)
+def breaks(series: Series, metrics: MetricRegistry) -> list[tuple[str, str]]:
+    """Releases next to each other between which one epoch ended and another began, and nothing can be compared: no part
+    was measured before and after."""
+    parts = comparable(series, metrics)
     spans = [(part.points[0].position, part.points[-1].position) for part in parts if part.points]
     return [
         (left.version, right.version)
         for left, right in pairwise(series.points)
-        if len(parts) > 1 and not any(first <= left.position and right.position <= last for first, last in spans)
+        if len(parts) > 1
+        and not any(first <= left.position and right.position <= last for first, last in spans)
+        and {block.epoch for block in left.values}.isdisjoint(block.epoch for block in right.values)
     ]
 
 
-def _of_epochs(series: Series, epochs: Container[str], *, others: bool = False) -> Series:
-    """The series as it were with the blocks of these epochs alone, or of all others."""
+def _of_sessions(series: Series, sessions: Set[str]) -> Series:
+    """The series as it were with the blocks of these sessions alone."""
     points = (
-        point.model_copy(update={"values": tuple(v for v in point.values if (v.epoch in epochs) != others)})
+        point.model_copy(update={"values": tuple(value for value in point.values if value.session_id in sessions)})
         for point in series.points
     )
     return series.model_copy(update={"points": tuple(point for point in points if point.values)})

@@ -1,14 +1,14 @@
 """Series of the history as panels: one for everything of one (dbms, line, configuration, benchmark).
 
 Throughput is called `qps` for one test, `ips` or `indexed rows/s` for another; a test's throughput goes into one and
-the same row of the panel, so that sister tests can bear each other out. Values of two epochs of a host are joined
-through the control release that both measured; what nothing joins is to be split first (`epochs.judged_apart`).
+the same row of the panel, so that sister tests can bear each other out. Values of two epochs of a host, and timed ones
+of two sessions, are joined through what both measured; what nothing joins is to be split first (`epochs.judged_apart`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,9 +16,11 @@ import numpy as np
 
 from detector.arrays import Floats
 from detector.errors import InvalidSeries
-from detector.releases.epochs import epoch_factors
-from detector.releases.metric_kinds import kind_of
-from detector.releases.series_panel import Panel, panel_of_blocks
+from detector.releases.epochs import Scales, scales_of, values_by_scale
+from detector.releases.metric_kinds import kind_of, noise_prior
+from detector.releases.repeats import BlockNoise, block_noise, repeats
+from detector.releases.series_panel import Joins, Panel, panel_of_blocks
+from detector.releases.session_join import covariance_of_releases
 from history.errors import InvalidRecord
 from history.metrics import Metric, MetricKind, MetricRegistry
 from history.model import Series
@@ -27,6 +29,8 @@ from history.versions import line_of, version_key
 #: A step from one line to another counts as so many point releases.
 LINE_GAP = 12.0
 FamilyKey = tuple[str, str, str, str]
+Place = tuple[int, int, int]
+"""Metric row, server and test of a series."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,9 @@ class Family:
     benchmark: str
     metrics: MetricRegistry
     panel: Panel
-    series: dict[tuple[int, int, int], Series]
-    """By (metric row, server, test)."""
+    series: dict[Place, Series]
     joined: tuple[str, ...]
-    """Sentences about epochs that were joined or could not be."""
+    """Sentences about epochs and sessions that were joined or could not be, and about what is not judged."""
 
     def has_both_sides(self, series: Series, release: int) -> bool:
         """Whether a series was measured before the release and from it on, so that it can show a change there."""
@@ -101,15 +104,21 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
     }
     blocks = max((len(point.values) for member in series for point in member.points), default=0)
     raw = np.full((len(metrics), len(servers), len(tests), len(positions), max(blocks, 1)), np.nan)
-    notes: list[str] = []
-    for (m, s, t), member in index.items():
-        factor, sentence = epoch_factors(member)
-        if sentence and sentence not in notes:
-            notes.append(sentence)
+    scales = {at: scales_of(member, registry) for at, member in index.items()}
+    notes = list(dict.fromkeys(of_series.sentence for of_series in scales.values() if of_series.sentence))
+    for at, member in index.items():
         for point in member.points:
             # What has no factor is here only to say what reads differently at a break.
-            values = sorted(block.value / factor.get(block.epoch, 1.0) for block in point.values)
-            raw[m, s, t, place[point.position], : len(values)] = values
+            values = sorted(block.value / scales[at].factor(block) for block in point.values)
+            raw[(*at, place[point.position], slice(len(values)))] = values
+    noise = _noise_of_blocks(index, scales, metrics, tests, raw.shape[:3])
+    unknown = [at for at, of_series in scales.items() if of_series.by_session and np.isnan(noise.variance[at])]
+    for at in unknown:
+        raw[at] = np.nan
+    for m, s in sorted({at[:2] for at in unknown}):
+        notes.append(
+            f"{servers[s]}: {metrics[m].name} is not judged, since nothing was measured twice that could tell its noise"
+        )
     groups = {member.key.test: member.group for member in series}
     labels = [versions[position] for position in positions]
     panel = panel_of_blocks(
@@ -119,8 +128,49 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
         groups=[groups[test] for test in tests],
         releases=labels,
         gaps=gaps_of(dbms, labels),
+        noise=noise,
+        joins=_joins(index, scales, place),
     )
     return Family(dbms, line, config, benchmark, registry, panel, index, tuple(notes))
+
+
+def _noise_of_blocks(
+    index: Mapping[Place, Series],
+    scales: Mapping[Place, Scales],
+    metrics: Sequence[Metric],
+    tests: Sequence[str],
+    shape: tuple[int, ...],
+) -> BlockNoise:
+    """The noise of blocks where sessions have scales of their own, from what was measured twice; NaN elsewhere."""
+    noise = BlockNoise(np.full(shape, np.nan), np.zeros(shape))
+    variance, df = np.zeros(shape), np.zeros(shape)
+    own = np.zeros(shape, dtype=np.bool_)
+    for at, member in index.items():
+        if scales[at].by_session:
+            own[at] = True
+            variance[at], df[at] = repeats(values_by_scale(member, scales[at].of_session))
+    for m, s in np.argwhere(own.any(axis=-1)).tolist():
+        prior = np.array([noise_prior(metrics[m], test) ** 2 for test in tests])
+        learned = block_noise(variance[m, s], df[m, s], prior)
+        noise.variance[m, s] = np.where(own[m, s], learned.variance, np.nan)
+        noise.df[m, s] = learned.df
+    return noise
+
+
+def _joins(index: Mapping[Place, Series], scales: Mapping[Place, Scales], place: Mapping[int, int]) -> Joins:
+    """What joining sessions adds to the covariance of a series' release values, where there were several."""
+    joins = {}
+    for at, member in index.items():
+        if (join := scales[at].join) is not None:
+            blocks = np.zeros((len(place), len(join.scales)))
+            column = {scale: number for number, scale in enumerate(join.scales)}
+            for point in member.points:
+                for block in point.values:
+                    scale = scales[at].of_session[block.session_id]
+                    if scale in column:
+                        blocks[place[point.position], column[scale]] += 1
+            joins[at] = covariance_of_releases(join, blocks)
+    return joins
 
 
 def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:

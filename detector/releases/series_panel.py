@@ -14,18 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from detector.arrays import Bools, Floats, Ints, median
 from detector.errors import InvalidSeries
 from detector.releases.metric_kinds import COSTS, kind_of
+from detector.releases.repeats import BlockNoise
 from history.metrics import Metric
+
+Joins = Mapping[tuple[int, int, int], Floats]
+"""[releases, releases] by metric, server and test: covariance from joining sessions, in variances of one block."""
 
 #: Blocks further than this many within-release deviations from their median are pulled in (Huber).
 HUBER_SD = 2.0
 #: Median of |x - y| for two standard normal values.
 MEDIAN_GAP = 0.9539
+#: The pulled-in mean of three is that much less efficient than the mean at the normal.
+HUBER_LOSS = 1.1
 #: What is zero in a series that is sometimes positive is taken as this share of its median positive value.
 ZERO_SHARE = 0.05
 #: No size of a series is taken to be smaller, and on a linear scale no value farther off than so many sizes.
@@ -33,6 +40,17 @@ SMALLEST_SIZE = 1e-150
 FARTHEST = 1e4
 #: A value printed with more decimals than this is taken as not rounded.
 MOST_DECIMALS = 7
+
+
+class Luck(NamedTuple):
+    """What the luck of single blocks, and through the joins of sessions that of the control's, does to all tests that
+    were measured in them."""
+
+    covariance: Floats
+    """[metrics, servers, tests, releases, releases] of the values; its diagonal is `block_variance`. Zero where
+    sessions have no scale of their own."""
+    df: Floats
+    """[metrics, servers, tests] degrees of freedom of the noise that it is made of."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,8 @@ class Panel:
     """[metrics, servers, tests] true where the series has negative values: values / scale instead of log."""
     scale: Floats
     """[metrics, servers, tests] divisor of a linear series, offset added before the log of one with zeros, else 0."""
+    luck: Luck | None = None
+    """None where no session has a scale of its own."""
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -136,9 +156,24 @@ def robust_mean(values: Floats) -> tuple[Floats, Floats, Ints]:
     reach = HUBER_SD * scatter[..., None]
     pulled = np.where(np.isfinite(values), middle + np.clip(values - middle, -reach, reach), 0.0)
     mean = np.where(counts > 0, pulled.sum(axis=-1) / np.maximum(counts, 1), np.nan)
-    # 1.1: the pulled-in mean of three is that much less efficient than the mean at the normal.
-    variance = 1.1 * scatter**2 / np.maximum(counts, 1)
+    variance = HUBER_LOSS * scatter**2 / np.maximum(counts, 1)
     return mean, variance, counts
+
+
+def _with_luck(
+    variance: Floats, counts: Ints, noise: BlockNoise, linear: Bools, joins: Joins
+) -> tuple[Floats, Luck | None]:
+    """Block variance that is at least what `noise` says of one block, with that of the joins; and what both make."""
+    own = np.isfinite(noise.variance) & ~linear
+    if not own.any():
+        return variance, None
+    of_block = np.maximum(HUBER_LOSS * np.nan_to_num(noise.variance), (variance * counts).max(axis=-1))
+    variance = np.where(own[..., None] & (counts > 0), of_block[..., None] / np.maximum(counts, 1), variance)
+    luck = np.where(own[..., None], variance, 0.0)[..., None] * np.eye(variance.shape[-1])
+    for place, join in joins.items():
+        if own[place]:
+            luck[place] += of_block[place] * join
+    return np.where(own[..., None], np.diagonal(luck, axis1=-2, axis2=-1), variance), Luck(luck, noise.df)
 
 
 def panel_of_blocks(
@@ -149,8 +184,13 @@ def panel_of_blocks(
     groups: Sequence[str] = (),
     releases: Sequence[str] = (),
     gaps: Floats | None = None,
+    noise: BlockNoise | None = None,
+    joins: Joins | None = None,
 ) -> Panel:
     """A panel from arrays [servers, tests, releases, blocks] of raw values by metric; NaN is absent.
+
+    `noise` is what the noise of one block is known to be at least where sessions have scales of their own, NaN
+    elsewhere; `joins` what their joins add.
 
     Raises InvalidSeries where the arrays are not of one shape, or empty.
     """
@@ -164,6 +204,9 @@ def panel_of_blocks(
         raise InvalidSeries("a panel needs at least one server, test, release and block")
     values, slope, linear, scale = _transform(raw)
     mean, variance, counts = robust_mean(values)
+    luck = None
+    if noise is not None:
+        variance, luck = _with_luck(variance, counts, noise, linear, joins or {})
     digits = _rounding(raw)
     steepness = np.where(np.isfinite(slope), slope, 0.0).max(axis=-1)
     rounding = (digits[..., None] * steepness) ** 2 / 3.0 / np.maximum(counts, 1)
@@ -180,4 +223,5 @@ def panel_of_blocks(
         counts=counts,
         linear=np.asarray(linear),
         scale=scale,
+        luck=luck,
     )

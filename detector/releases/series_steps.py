@@ -7,7 +7,9 @@ segment, a step the difference of two levels, its error the noise of the values 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from detector.releases import noise
 from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments
 from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
+from detector.releases.series_panel import Luck
 
 #: Residuals beyond about this many standard deviations lose weight (Cauchy weights).
 FAR_SD = 3.0
@@ -27,6 +30,10 @@ LEAST_SHOWS = 0.05
 LISTED = 0.5
 #: ... nor when its step is less than so many standard errors.
 LEAST_Z = 1.64
+#: ... nor, however many tests show it, when the luck of a block or of a session's control can do as much: all tests
+#: of a block share that, so that many of them are no more evidence than one. It does no more with this probability:
+#: three standard errors, and more while noise is known from a few repeats.
+LUCK = 0.99865
 #: Coverage of the intervals.
 COVERAGE = 0.95
 
@@ -41,6 +48,8 @@ class SeriesStep:
     size: float
     error: float
     """Standard error of `size`."""
+    luck: float
+    """What the luck of blocks and joins, which tests share, explains of `size` at most."""
     df: float
     probability: float
     before: float
@@ -154,13 +163,14 @@ def _of_series(
             before, after = _level(values, sd, left), _level(values, sd, right)
             if before is None or after is None:
                 continue
-            size, error = after[0] - before[0], float(np.hypot(after[1], before[1]))
+            size, error = after.mean - before.mean, _error(before, after, scan.panel.luck, index)
+            luck = bound_of_luck(scan.panel.luck, index, after.share - before.share)
             chance = float(max(hit[max(place - 1, 1) : place + 2].sum(), hit[place]))
             factor = _factor(size, error, kind.slab)
             moved = min(chance, 1.0) * shows * factor / (shows * factor + 1.0 - shows)
             blocks = (int(counts[start:stop].sum()) for start, stop in (left, right))
-            levels, releases = (before[0], after[0]), (before[2], after[2])
-            steps.append(SeriesStep(index, place, size, error, df, moved, *levels, *releases, *blocks))
+            levels, releases = (before.mean, after.mean), (before.releases, after.releases)
+            steps.append(SeriesStep(index, place, size, error, luck, df, moved, *levels, *releases, *blocks))
         weak = [step for step in steps if _weak(step, floor)]
         absent = [place for place in left_places if place not in {step.release for step in steps}]
         if absent:
@@ -174,14 +184,51 @@ def _of_series(
 
 def _weak(step: SeriesStep, floor: float) -> bool:
     """Whether a step is too unsure, too small, or too near its error to be listed."""
-    return step.probability < LISTED or abs(step.size) < max(floor, LEAST_Z * step.error)
+    return step.probability < LISTED or abs(step.size) < max(floor, LEAST_Z * step.error, step.luck)
 
 
-def _level(values: Floats, sd: Floats, part: tuple[int, int]) -> tuple[float, float, int] | None:
-    """Mean, standard error and number of values of a segment; None where nothing was measured."""
+class _Level(NamedTuple):
+    """One segment of one series."""
+
+    mean: float
+    error: float
+    """Standard error of the mean, as if no two values shared anything."""
+    releases: int
+    """Measured."""
+    share: Floats
+    """[releases of the panel] weight of each value in the mean."""
+
+
+def _level(values: Floats, sd: Floats, part: tuple[int, int]) -> _Level | None:
+    """The level of a segment; None where nothing was measured."""
     inside = values[slice(*part)]
     mean = _mean(inside, sd[slice(*part)])
-    return None if mean is None else (mean[0], float(mean[1].sum()) ** -0.5, int(np.isfinite(inside).sum()))
+    if mean is None:
+        return None
+    total = float(mean[1].sum())
+    share = np.zeros(values.size)
+    share[slice(*part)] = mean[1] / total
+    return _Level(mean[0], total**-0.5, int(np.isfinite(inside).sum()), share)
+
+
+def bound_of_luck(luck: Luck | None, index: tuple[int, int, int], contrast: Floats) -> float:
+    """Largest difference of two levels that luck alone explains; `contrast` [releases] weighs the values.
+
+    0 where sessions have no scale of their own.
+    """
+    variance = 0.0 if luck is None else float(contrast @ luck.covariance[index] @ contrast)
+    return t_quantile(float(luck.df[index]), LUCK) * math.sqrt(variance) if luck and variance > 0.0 else 0.0
+
+
+def _error(before: _Level, after: _Level, luck: Luck | None, index: tuple[int, int, int]) -> float:
+    """Standard error of the difference of two levels. Values of one session share its join, values of two do not: where
+    there is luck its covariance stands for its diagonal."""
+    error = float(np.hypot(after.error, before.error))
+    if luck is None:
+        return error
+    covariance, contrast = luck.covariance[index], after.share - before.share
+    shared = contrast @ covariance @ contrast - (contrast**2 * np.diagonal(covariance)).sum()
+    return math.sqrt(max(error**2 + float(shared), 0.0)) if shared else error
 
 
 def _factor(size: float, error: float, slab: float) -> float:

@@ -156,7 +156,8 @@ class Series(Row):
     points: tuple[Point, ...]
     control: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     control_versions: dict[str, str] = Field(default_factory=dict)
-    """The control release by session; a session that is not here had the one that all such sessions had."""
+    """The control release by session, whether it has values here or not; a session that is not here named none, or the
+    one that all such sessions had."""
 
     def control_of(self, session: str) -> str:
         """Version of the control release of a session, empty where nobody said."""

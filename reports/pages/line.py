@@ -12,6 +12,7 @@ from presentation import addresses
 from presentation.addresses import LineKey
 from presentation.heat import HeatGroup, HeatTable, heat_table, marks_of
 from presentation.insert import is_insert
+from presentation.noise import time_to_show
 from presentation.number_format import ratio as ratio_text
 from presentation.number_format import short
 from presentation.relative import colour_step
@@ -257,6 +258,7 @@ def line_context(key: LineKey, snapshot: Snapshot, settings: ReportSettings) -> 
         "others": others(key, series, tables),
         "releases": len({point.version for member in series for point in member.points}),
         "newest": newest_block(snapshot, key),
+        "time_to_show": time_to_show(series, settings.metrics.first("throughput").name, snapshot.timed_block_s(key)),
         "many": MANY_COLUMNS,
         "insert": is_insert(key.benchmark),
         "siblings": siblings(key, snapshot),
@@ -291,11 +293,5 @@ def _position(tables: Sequence[HeatTable], version: str) -> int:
 
 def newest_block(snapshot: Snapshot, key: LineKey) -> str:
     """When the newest block of this line's DBMS, server, config and benchmark ended, or empty."""
-    times = [
-        ran.ended
-        for ran in snapshot.ran
-        if ran.ended
-        and (ran.run.release.dbms, ran.session.server, ran.run.config, ran.run.benchmark)
-        == (key.dbms, key.server, key.config, key.benchmark)
-    ]
+    times = [ran.ended for ran in snapshot.ran_of(key) if ran.ended]
     return max(times).isoformat(timespec="minutes") if times else ""

@@ -263,7 +263,7 @@ def test_the_repeat_commands_are_ones_that_pointdrop_takes(name: str) -> None:
     body = scenario(name).body
     parsed = commands_of(body)
     assert parsed["compare"]["base"].partition("@")[0] == parsed["explain"]["series"].partition("|")[0]
-    counted = name in ("regression-instructions", "regression-with-improvement")
+    counted = name in ("regression-instructions", "regression-with-improvement", "environment")
     assert parsed["compare"]["lane"] == ("instructions" if counted else "time")
     # Narrowing down is for what the product's code did at a boundary.
     assert ("bisect" in parsed) == (name not in ("drift", "environment"))

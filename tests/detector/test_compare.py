@@ -44,6 +44,14 @@ def test_one_block_decides_only_with_known_noise_and_a_clear_step() -> None:
     assert compare([100.0], [99.7], floor_pct=0.5, noise=0.003).verdict == "UNKNOWN"
 
 
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_known_noise_of_a_quiet_server_does_not_decide_on_a_busy_machine(n: int) -> None:
+    rng = np.random.default_rng(4)
+    pairs = [(blocks(rng, n, sd=0.15), blocks(rng, n, sd=0.15)) for _ in range(400)]
+    false = sum(compare(*pair, floor_pct=1.2, noise=0.008).verdict == "DIFFERENT" for pair in pairs)
+    assert false <= 0.06 * 400
+
+
 def test_an_outlier_block_is_no_difference() -> None:
     assert compare([100.0, 100.5, 99.8, 100.1], [100.2, 70.0, 99.9, 100.3], floor_pct=1.2).verdict != "DIFFERENT"
 

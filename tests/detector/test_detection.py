@@ -158,11 +158,19 @@ def test_side_by_side_refutes() -> None:
 
 
 def test_the_control_moved_so_it_is_the_machine() -> None:
-    control = {f"session-{r}": ((1000.0 if r < 6 else 920.0),) for r in range(RELEASES)}
-    (finding,) = detect(suite(drop=0.08, moving=4, control=control))
+    """Counts are compared from session to session, and the control says what else moved."""
+    control = {f"session-{r}": ((1000.0 if r < 6 else 1080.0),) for r in range(RELEASES)}
+    made = [
+        series(
+            [[1080.0 if release >= 6 and test < 4 else 1000.0] for release in range(RELEASES)],
+            test=f"test-{test:02}", metric="insn/o", control=control,
+        )
+        for test in range(10)
+    ]  # fmt: skip
+    (finding,) = detect(made)
     assert (finding.kind, finding.cause) == ("environment", "machine")
     assert finding.key == "postgres/17/17.6/environment"
-    assert any("control release moved by -8.0 %" in sentence for sentence in finding.evidence)
+    assert any("control release moved by +8.0 %" in sentence for sentence in finding.evidence)
 
 
 def test_all_tests_alike_is_the_machine() -> None:

@@ -10,7 +10,8 @@ import pytest
 from detector import DetectorSettings, detect
 from detector.attribution import control_shift
 from detector.explanation import explain
-from detector.releases.epochs import epoch_factors
+from detector.releases.epochs import scales_of
+from history.metrics import shipped_metrics
 from history.model import Block, Finding, Fingerprint, Measurement, Release, Run, Series, Session
 from history.store import Store
 
@@ -121,11 +122,13 @@ def test_controls_of_two_lines_are_not_compared_with_each_other() -> None:
     history.session("intel", LINE[5:], control="17.0")
     assert history.findings() == []
     for series in history.series():
-        factors, sentence = epoch_factors(series)
+        scales = scales_of(series, shipped_metrics())
         ratio = HOSTS["intel"][series.key.test]
-        assert sorted(factors.values()) == pytest.approx(sorted([1.0, 1.0 / ratio]))
-        assert sentence == "local: 2 epochs joined through the control release"
-        assert control_shift(series, "17.4", "17.5") is None, "the two sessions have no control in common"
+        assert sorted(scales.factors.values()) == pytest.approx(sorted([1.0, 1.0 / ratio]))
+        assert scales.sentence == "local: 2 epochs joined through the control release"
+        assert control_shift(series, "17.4", "17.5", shipped_metrics()) is None, (
+            "the two sessions have no control in common"
+        )
 
 
 def test_an_epoch_may_be_joined_through_another_and_one_that_is_not_leaves_the_rest_joined() -> None:
@@ -140,9 +143,9 @@ def test_an_epoch_may_be_joined_through_another_and_one_that_is_not_leaves_the_r
     history.session("intel", LINE[3:6], control="17.3")
     history.session("third", LINE[6:], control="17.3")
     (series,) = [series for series in history.series() if series.key.test == "insert"]
-    factors, sentence = epoch_factors(series)
-    assert sorted(factors.values()) == pytest.approx([1.0, 1.11 / 0.97])
-    assert sentence == "local: 3 epochs, 1 of which no control release joins to that of the newest release"
+    scales = scales_of(series, shipped_metrics())
+    assert sorted(scales.factors.values()) == pytest.approx([1.0, 1.11 / 0.97])
+    assert scales.sentence == "local: 3 epochs, 1 of which no control release joins to that of the newest release"
     assert set(changes(history.findings())) == {("environment", "epoch", "17.3")}
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.model import Series
-from presentation.noise import block_noise, last_aa, noise_frame, release_noise
+from presentation.noise import block_noise, blocks_needed, last_aa, noise_frame, release_noise, time_to_show
 from presentation.relative import level_frame
 
 from .examples import finding, series
@@ -40,6 +40,28 @@ def test_the_noise_is_the_textbook_one_whatever_releases_are_missing(values: lis
     else:
         steps = [abs(math.log(b / a)) for a, b in itertools.pairwise(measured)]
         assert found == pytest.approx(148.26 * statistics.median(steps) / math.sqrt(2), abs=1e-6)
+
+
+@given(noise=st.floats(0.1, 40), change=st.floats(0.5, 60))
+def test_so_many_blocks_show_the_change_and_one_less_does_not(noise: float, change: float) -> None:
+    needed = blocks_needed(noise, change)
+
+    def shown(blocks: int) -> float:
+        return (2.413302 + 0.841621) * noise / 100 * math.sqrt(2 / blocks)
+
+    assert needed >= 2 and shown(needed) <= math.log1p(change / 100) * (1 + 1e-9)
+    assert needed == 2 or shown(needed - 1) > math.log1p(change / 100)
+
+
+def test_a_line_says_how_much_time_would_show_a_change_where_its_blocks_do_not() -> None:
+    noisy = [series({"1": [100.0, 117.0], "2": [98.0, 113.0]}, test=f"test-{n}", metric="qps") for n in range(3)]
+    said = time_to_show(noisy, "qps", 60.0)
+    assert said.startswith("Blocks of one release vary by 11 % in throughput here (median of the tests)")
+    assert said.endswith("a change of 5 % would need about 100 blocks (100 minutes) of each side.")
+    assert "minutes" not in time_to_show(noisy, "qps", None)
+    quiet = [series({"1": [100.0, 100.4], "2": [100.1, 99.9]}, metric="qps")]
+    assert time_to_show(quiet, "qps", 60.0) == time_to_show(noisy, "insn/o", 60.0) == ""
+    assert time_to_show([series({"1": [100.0]}, metric="qps")], "qps", 60.0) == ""
 
 
 def with_control(control: Mapping[str, tuple[float, ...]], versions: Mapping[str, str] | None = None) -> Series:
