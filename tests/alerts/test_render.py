@@ -38,6 +38,7 @@ SETTINGS = AlertSettings()
 CHANGES = {"point-query": 3.1, "hot-points": 4.9, "range-covered": 1.2}
 #: Scenarios whose headline is in counted instructions.
 COUNTED = (
+    "environment",
     "regression-instructions",
     "regression-with-improvement",
     "one-change-in-several-lines",

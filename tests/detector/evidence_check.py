@@ -288,6 +288,18 @@ AGREEING = r"\d+ of \d+ tests? that moved in throughput moved in CPU cost the (?
 
 
 #: What a sentence looks like, and what says whether it is true.
+def joined(found: Evidence, match: re.Match[str]) -> bool:
+    """No more than the sessions that timed any series of the server in the finding's line."""
+    sessions = {
+        name
+        for one in found.series.values()
+        if (one.key.server, one.key.line) == (match["server"], found.finding.line)
+        and found.metrics[one.key.metric].lane == "time"
+        for name in one.sessions or (block.session_id for point in one.points for block in point.values)
+    }
+    return int(match["count"]) <= len(sessions)
+
+
 def left_out(found: Evidence, match: re.Match[str]) -> bool:
     whole = sum(step.whole for step in found.finding.explained)
     return (int(match[1]), int(match[2])) == (whole, whole + len(found.finding.moves))
@@ -311,6 +323,7 @@ SENTENCES: list[tuple[str, Callable[[Evidence, re.Match[str]], bool]]] = [
         unexplained,
     ),
     (r"(\d+) of (\d+) moves are left out for that\.", left_out),
+    (r"(?P<server>[^:]+): (?P<count>\d+) sessions(?: joined through|, \d+ of which no) .*", joined),
     (r"(\d+) more moves? (?:is|are) of an older set-up of the host\.", older),
     (
         r"Discovered in (?P<blocks>\d+) blocks? of (?P<sessions>[^;]+); (?P<rest>.*?)(?:; more blocks are needed)?\.",
