@@ -39,6 +39,8 @@ FEWEST_BLOCKS = 2
 #: A difference between releases is reported only after this many blocks of each: the second is a fresh server on fresh
 #: data.
 REPORTED_BLOCKS = 2
+#: What lies farther off, of values that have no logs, is taken to lie there: squares stay finite.
+FARTHEST = 1e100
 #: With known noise a side may have a single block; then only a step of so many standard errors decides.
 SINGLE_BLOCK_Z = 4.0
 
@@ -119,7 +121,7 @@ def _variance(x: Floats, y: Floats, noise: float | None) -> tuple[float, float]:
     Never less than the scatter: known noise that these blocks refute, as that of a quiet server is on a busy machine,
     counts for as much less as they exceed it.
     """
-    residual = np.concatenate([x - np.median(x), y - np.median(y)])
+    residual = np.clip(np.concatenate([x - np.median(x), y - np.median(y)]), -FARTHEST, FARTHEST)
     df = float(max(x.size + y.size - 2, 0))
     scatter = float((residual**2).sum() / df) if df else 0.0
     if df >= 4:

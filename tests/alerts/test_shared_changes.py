@@ -15,6 +15,7 @@ from alerts.lifecycle import State
 from alerts.subject import subjects
 from history.model import ChangeLine, ExplainedStep, Finding, ProbableLine, Tier
 from history.store import Store
+from presentation.sentences import TIER_WORDS
 from tests.alerts.conftest import Place
 from tests.alerts.test_life_of_an_issue import Nights
 from tests.builders import METRICS, NOW, RELEASES, finding, write_history
@@ -164,7 +165,7 @@ def test_lines_that_moved_alike_in_time_alone_may_be_the_machine(functions: bool
 @pytest.mark.parametrize("tier", ["provisional", "unconfirmed"])
 def test_a_line_that_is_less_sure_is_a_row(nights: Nights, tier: Tier) -> None:
     nights.night(*change(new(), old(tier)))
-    assert list(nights.issues()) == [NEW] and f"| {tier} |" in nights.issue(NEW).body
+    assert list(nights.issues()) == [NEW] and f"| {TIER_WORDS[tier]} |" in nights.issue(NEW).body
 
 
 def test_a_step_between_majors_that_is_explained_closes_its_issue_with_a_word(nights: Nights) -> None:
