@@ -85,7 +85,7 @@ def split_sentence(
     >>> split_sentence(SettingsSplit(cause="config", **parts, held=(change,)))
     'Settings account for +58.5 % (+57.9 to +59.1 %) of it (dives), code for +0.10 %: the settings did it.'
     """
-    names = [change.name for change in split.held]
+    names = [change.name for change in split.held] if split.cause != "product" else []  # no part of it is theirs
     more = f" and {len(names) - MOST_SETTINGS} more" if len(names) > MOST_SETTINGS else ""
     which = f" ({', '.join(map(name, names[:MOST_SETTINGS]))}{more})" if names else ""
     settings, code = shown_part(split.settings), shown_part(split.code)

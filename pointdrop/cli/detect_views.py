@@ -78,7 +78,8 @@ def findings_for_people(findings: Sequence[Finding], metrics: MetricRegistry) ->
     sections: dict[str, list[dict[str, Any]]] = {POINT_RELEASES: [], BETWEEN_MAJORS: []}
     if findings:  # pandas is loaded for rows alone
         for row in records(findings_frame(findings, metrics)):
-            sections[section_of(row["line"])].append({**row, "how sure": sentences.TIER_WORDS[row["tier"]]})
+            words = {"how sure": sentences.TIER_WORDS[row["tier"]], "cause": sentences.CAUSES[row["cause"]]}
+            sections[section_of(row["line"])].append(row | words)
     return sections
 
 

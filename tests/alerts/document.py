@@ -32,7 +32,7 @@ HEADINGS = {
     "postgres": "## From `make nightly`\n\nThe history that `make nightly` makes of real Postgres releases; "
     "`python -m tests.alerts.document postgres\nsqlite:///var/history.db` writes it.",
     "mysql-night": "## From `pointdrop nightly --plan mysql`\n\nThe releases of MySQL that package registries keep, "
-    "counted on two cores of a virtual machine that was busy with\nother work; "
+    "counted on two cores of a virtual machine; "
     "`python -m tests.alerts.document mysql-night sqlite:///var/history.db mysql/8.0/8.0.31/regression` writes it.",
 }
 #: Published figures cannot be measured again, so nothing in them is confirmed.
