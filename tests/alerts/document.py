@@ -1,6 +1,7 @@
 """Writes the example issues of docs/alerts.md from real data.
 
-python -m tests.alerts.document mysql                     the published MySQL 8.0 figures that ship
+python -m tests.alerts.document mysql                     the published MySQL 8.0 figures that ship, and
+                                                          their golden issue
 python -m tests.alerts.document postgres sqlite:///var/history.db [KEY]
                                                           the history of `make nightly`, its worst finding
 python -m tests.alerts.document mysql-night sqlite:///var/history.db mysql/8.0/8.0.31/regression
@@ -24,6 +25,7 @@ from history.datasets import load
 from history.store import Store
 from pointdrop.jobs.detect import load_detector_settings, run_detection
 from pointdrop.jobs.room_settings import measurable
+from tests.alerts.scenarios import GOLDEN, as_file
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "alerts.md"
@@ -62,7 +64,9 @@ if __name__ == "__main__":
         with Store.open("sqlite://") as published:
             load(published, "smalldatum")
             run_detection(published, load_detector_settings(ROOT / "configs"), write=True)
-            insert("mysql", draft(published, MYSQL))
+            issue = draft(published, MYSQL)
+            insert("mysql", issue)
+            (GOLDEN / "published.md").write_text(as_file(issue), encoding="utf-8")
     else:
         with Store.open(sys.argv[2]) as opened:
             insert(sys.argv[1], draft(opened, *sys.argv[3:4]))
