@@ -100,7 +100,7 @@ def join(
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
     """The boundaries of one family: all series of one (dbms, line, config, benchmark)."""
-    return [boundary for together in aligned(series) for boundary in _of_aligned(together, settings)]
+    return [boundary for together in aligned(series, settings.metrics) for boundary in _of_aligned(together, settings)]
 
 
 def _of_aligned(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:

@@ -71,7 +71,7 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
     asked = next((s for s in members if s.key == key), None)
     if asked is None:
         raise UnknownEvidence(f"there is no series {key.id}; `pointdrop history query` lists those there are")
-    together = next(part for part in aligned(members) if asked in part)
+    together = next(part for part in aligned(members, settings.metrics) if asked in part)
     newest, *older = [
         part for part in judged_apart(together, settings.metrics) if any(member.key == key for member in part)
     ]

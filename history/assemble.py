@@ -100,6 +100,11 @@ def describe(connection: Connection, key: LineKey, wanted: Mapping[str, str | No
     }
     of_lines = {block.line for block in (*blocks.values(), *controls.values())}
     position = {version: number for number, version in enumerate(order)}
+    if name == MAJORS:
+        # A line has one place, whichever of its releases stands there in a lane.
+        line_of_version = {block.version: block.line for block in blocks.values()}
+        place = {line: number for number, line in enumerate(dict.fromkeys(line_of_version[v] for v in order))}
+        position = {version: place[line_of_version[version]] for version in order}
     layout = Layout(blocks, controls, position, {release.version: release.released for release in all_releases})
     tests = {name: value for name in ("test", "metric") if (value := wanted.get(name)) is not None}
     return LineIndex(key, layout, _rows(connection, key, of_lines, tests))

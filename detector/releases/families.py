@@ -62,26 +62,26 @@ def families(series: Iterable[Series]) -> dict[FamilyKey, list[Series]]:
     return dict(by_key)
 
 
-def aligned(family: Sequence[Series]) -> list[list[Series]]:
+def aligned(family: Sequence[Series], registry: MetricRegistry) -> list[list[Series]]:
     """A family in parts whose series agree on where each release stands: one part, but on the line of majors.
 
-    There a server that is a night behind, or measures fewer lines, has other releases at its places. Such servers are
-    judged apart, each beside those that stand where it stands.
+    There a server or lane that is a night behind, or measures fewer lines, has other releases at its places. Such
+    servers and lanes are judged apart, each beside those that stand where it stands.
     """
-    by_server: dict[str, list[Series]] = defaultdict(list)
+    by_lane: dict[tuple[str, str], list[Series]] = defaultdict(list)
     for member in sorted(family, key=lambda s: s.key.id):
-        by_server[member.key.server].append(member)
+        by_lane[member.key.server, registry[member.key.metric].lane].append(member)
     parts: list[tuple[set[tuple[int, str]], list[Series]]] = []
-    for _, of_server in sorted(by_server.items()):
-        places = {(point.position, point.version) for member in of_server for point in member.points}
+    for _, of_lane in sorted(by_lane.items()):
+        places = {(point.position, point.version) for member in of_lane for point in member.points}
         for part_places, part in parts:
             both = part_places | places
             if len({position for position, _ in both}) == len({version for _, version in both}) == len(both):
                 part_places |= places
-                part += of_server
+                part += of_lane
                 break
         else:
-            parts.append((places, list(of_server)))
+            parts.append((places, list(of_lane)))
     return [part for _, part in parts]
 
 

@@ -388,6 +388,29 @@ def test_servers_whose_majors_stand_elsewhere_are_judged_apart(behind: tuple[str
     assert all(explain(made, one.key).cases for one in made)
 
 
+def test_lanes_whose_majors_stand_elsewhere_are_judged_apart() -> None:
+    """18.6 was counted, and its timed blocks were too noisy: 18.0 stands for 18 in the time lane and nowhere else."""
+    counted, timed = ("15.9", "16.9", "17.9", "18.6"), ("15.9", "16.9", "17.9", "18.0")
+    made = [
+        one.model_copy(
+            update={
+                "key": one.key.model_copy(update={"line": "majors", "metric": metric}),
+                "points": tuple(
+                    point.model_copy(update={"version": version})
+                    for point, version in zip(one.points, versions, strict=True)
+                ),
+            }
+        )
+        for one in suite(drop=0.2, at=3, releases=4, moving=10)
+        for metric, versions in (("insn/o", counted), ("cpu_us/o", timed))
+        if one.key.metric == "cpu_us/o"
+    ]
+    counted_finding, timed_finding = sorted(detect(made), key=lambda finding: finding.release, reverse=True)
+    assert (counted_finding.release, timed_finding.release) == ("18.6", "18.0")
+    assert {move.key.metric for move in counted_finding.moves} == {"insn/o"}
+    assert {move.key.metric for move in timed_finding.moves} == {"cpu_us/o"}
+
+
 def test_false_discovery_rates_grow_with_doubt() -> None:
     rates = q_values([0.99, 0.7, 0.95])
     assert rates[0] < rates[2] < rates[1]

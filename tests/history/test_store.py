@@ -34,7 +34,7 @@ from history.model import (
 from history.records import digest
 from history.store import Store
 from history.writing import RowKeys
-from tests.builders import DAY, SESSION, block, run
+from tests.builders import DAY, SESSION, block, measurement, run
 from tests.history.test_maintenance import FINDING
 
 
@@ -68,6 +68,18 @@ def test_majors_hold_the_newest_measured_release_of_each_line_as_of_a_release(st
     assert [point.version for point in majors.points] == ["16.3", "17.2"]
     (then,) = store.series(line="majors", until="17.1")
     assert [point.version for point in then.points] == ["16.3", "17.1"]
+
+
+def test_majors_give_a_line_one_place_whichever_of_its_releases_a_lane_has_there(store: Store) -> None:
+    fill(store, {"16.3": 2.0}, "16")
+    fill(store, {"17.1": 3.0})
+    fill(store, {"18.1": 5.0}, "18")
+    counted = run("17.2", lane="instructions")
+    store.append_run(counted)
+    store.append_block(block(counted, 4.0, measurements=(measurement("point-query", "insn/o", 4.0),)))
+    by_metric = {one.key.metric: one for one in store.series(line="majors")}
+    assert [(point.version, point.position) for point in by_metric["insn/o"].points] == [("17.2", 1)]
+    assert [point.position for point in by_metric["qps"].points] == [0, 1, 2]
 
 
 def test_another_builder_s_release_stands_for_a_line_that_has_no_other(store: Store) -> None:
