@@ -5,9 +5,10 @@
     `-------- discovered -------'       `------------- measured again -------------------------'
 
 A move is confirmed only by blocks that took no part in discovering it. Those that did are all blocks of the two
-releases that ran before the first session which measured both and came when those before it already showed the move.
-That session and later ones that measured both, on fresh data and interleaved, judge it (`compare`), and no other block
-does. Where the blocks before showed no such thing, the session itself is what discovered it, and a later one judges.
+releases that ran before the first session which measured both and came when those before it already showed the move: on
+one scale (`epochs`), by half of it or more, and by more than luck. That session and later ones that measured both, on
+fresh data and interleaved, judge it (`compare`), and no other block does. Where the blocks before showed no such thing,
+the session itself is what discovered it, and a later one judges.
 
 The same history gives the same answer in any order of arrival.
 """
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 from detector.attribution import blocks_at
 from detector.compare import Comparison, compare
+from detector.releases.epochs import of_sessions, on_one_scale
 from detector.series_moves import percent
 from history.metrics import MetricRegistry
 from history.model import (
@@ -38,8 +40,11 @@ from history.versions import version_key
 
 #: Blocks of each side that judge a move. Counted instructions do not depend on the machine's luck.
 FEWEST_BLOCKS: dict[Lane, int] = {"instructions": 1, "time": 2}
-#: Blocks show a move when they differ its way by at least this share of it.
+#: Blocks show a move when they differ its way by at least this share of it, and timed ones by so many standard errors.
+#: All tests of a boundary are measured again with the one that was found there: a session in which another one is off
+#: by luck has discovered that one, and cannot confirm it.
 SHOWN_SHARE = 0.5
+SHOWN_ERRORS: dict[Lane, float] = {"instructions": 0.0, "time": 2.0}
 #: A metric is confirmed when at least this share of its moves that could be judged is seen again.
 CONFIRMED_SHARE = 0.5
 #: An UNKNOWN whose estimate is at least this share of the move, in its direction, does not speak against it.
@@ -103,7 +108,7 @@ def confirm(
     The finding is confirmed when at least half of the judged moves of any one metric that leads (of any metric, where
     none leads) were seen again: metrics do not answer for each other. It is unconfirmed when more than half of all
     judged moves of these metrics were not seen again, and provisional otherwise. Moves that go the other way than the
-    finding have no part in it.
+    finding have no part in it, nor have those near zero.
     """
     judgements = [judged(move, series[move.key.id], previous[move.key.id], release, metrics) for move in moves]
     told = [each.move for each in judgements]
@@ -116,7 +121,7 @@ def confirm(
 def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Judged:
     """`move` with the tier that the blocks of later sessions give it."""
     metric = metrics[move.key.metric]
-    discovered, again = sides_of(move, series, previous, release)
+    discovered, again = sides_of(move, series, previous, release, metrics)
     before, after = _on_one_level(again)
     tier: Tier = "provisional"
     judged_in = 0
@@ -129,15 +134,18 @@ def judged(move: Move, series: Series, previous: str, release: str, metrics: Met
     return Judged(with_tier, metric.lane, series.sessions, discovered, again)
 
 
-def sides_of(move: Move, series: Series, previous: str, release: str) -> tuple[Sides, Sides]:
+def sides_of(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> tuple[Sides, Sides]:
     """The blocks that discovered `move`, and those of the sessions that measured both releases again."""
     exact = Sides(_by_session(blocks_at(series, previous)), _by_session(blocks_at(series, release)))
     order = _in_order({block.session_id for point in series.points for block in point.values}, series.sessions)
     both = [name for name in order if name in exact.before and name in exact.after]
     for at, name in enumerate(both):
-        earlier = exact.of(order[: order.index(name)])
-        if _shows(earlier, move):
-            return earlier, exact.of(both[at:])
+        before = order[: order.index(name)]
+        earlier = exact.of(before)
+        if all(earlier):
+            left, right = on_one_scale(of_sessions(series, set(before)), previous, release, metrics)
+            if _shows(left, right, move, metrics[move.key.metric].lane):
+                return earlier, exact.of(both[at:])
     return _nearest(series, previous, release).of(order), Sides({}, {})
 
 
@@ -164,13 +172,14 @@ def _in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: (place.get(name, len(place)), name))
 
 
-def _shows(sides: Sides, move: Move) -> bool:
-    """Whether the medians of two sides differ as the move does, by enough of it."""
-    before, after = ([block.value for of_session in side.values() for block in of_session] for side in sides)
+def _shows(before: Sequence[float], after: Sequence[float], move: Move, lane: Lane) -> bool:
+    """Whether the medians of two sides differ as the move does, by enough of it and by more than luck."""
     if not before or not after:
         return False
     change = percent(median(before), median(after))
-    return change * move.change_pct > 0 and abs(change) >= SHOWN_SHARE * abs(move.change_pct)
+    error = move.noise_pct * math.sqrt(1.0 / len(before) + 1.0 / len(after))
+    needed = max(SHOWN_SHARE * abs(move.change_pct), SHOWN_ERRORS[lane] * error)
+    return change * move.change_pct > 0 and abs(change) >= needed
 
 
 def _on_one_level(again: Sides) -> tuple[list[float], list[float]]:
@@ -189,20 +198,25 @@ def _on_one_level(again: Sides) -> tuple[list[float], list[float]]:
 
 
 def _seen(comparison: Comparison, move: Move) -> bool:
-    return comparison.verdict == "DIFFERENT" and comparison.change_pct * move.change_pct > 0
+    """Whether a comparison shows a difference that is the move: a sure one of a tenth of it is another."""
+    own = comparison.change_pct * move.change_pct > 0 and abs(comparison.change_pct) >= SHOWN_SHARE * abs(
+        move.change_pct
+    )
+    return comparison.verdict == "DIFFERENT" and own
 
 
 def _against(comparison: Comparison, move: Move) -> bool:
-    """Whether a comparison that did not see the move speaks against it."""
+    """Whether a comparison that did not see the move speaks against it; what is smaller, but sure, does not."""
+    change, moved = comparison.change_pct, move.change_pct
     if comparison.verdict == "UNKNOWN":
-        change, moved = comparison.change_pct, move.change_pct
         return change * moved < 0 or abs(change) < LEANING * abs(moved)
-    return True
+    return comparison.verdict == "SAME" or change * moved < 0
 
 
 def tier_of(kind: FindingKind, moves: Sequence[Move], metrics: MetricRegistry) -> Tier:
     """The tier of a finding of these moves, as `confirm` says."""
-    named = [move for move in moves if goes_its_way(kind, move)] or list(moves)
+    told = [move for move in moves if not move.near_zero] or list(moves)
+    named = [move for move in told if goes_its_way(kind, move)] or told
     leading = [move for move in named if metrics[move.key.metric].leads] or named
     by_metric: dict[str, list[Tier]] = defaultdict(list)
     for move in leading:

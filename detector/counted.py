@@ -11,11 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from detector.attribution import blocks_at
-from detector.releases.epochs import scales_of
+from detector.releases.epochs import on_one_scale
 from detector.series_moves import percent
 from history.metrics import MetricRegistry
-from history.model import Move, Series
+from history.model import Move, Series, Tier, carried_by
 
 #: Instructions explain a move of the time lane when they moved its way by at least this share of it, as logs.
 EXPLAINING = 0.5
@@ -47,15 +46,7 @@ def with_counted(
 
 def counted_change(series: Series, previous: str, release: str, metrics: MetricRegistry) -> float | None:
     """Percent between the medians of two releases, epochs joined through the control; None where that cannot be had."""
-    scales = scales_of(series, metrics)
-    before, after = (
-        [
-            block.value / scales.factor(block)
-            for block in blocks_at(series, version)
-            if not scales.factors or scales.of_session[block.session_id] in scales.factors
-        ]
-        for version in (previous, release)
-    )
+    before, after = on_one_scale(series, previous, release, metrics)
     return percent(median(before), median(after)) if before and after else None
 
 
@@ -71,15 +62,19 @@ def explains(counted_pct: float, change_pct: float, is_rate: bool) -> bool:
     return work * cost > 0 and abs(work) >= EXPLAINING * abs(cost)
 
 
-def unexplained_sentence(moves: Sequence[Move]) -> str:
-    """About the moves that instructions do not explain and that nothing has confirmed; empty where there are none."""
+def unexplained_sentence(tier: Tier, moves: Sequence[Move]) -> str:
+    """About the moves of a finding of this tier that instructions do not explain and that nothing has confirmed; empty
+    where there are none."""
     doubted = [move for move in moves if move.counted_pct is not None and move.tier != "confirmed"]
     if not doubted:
         return ""
     worst = max(doubted, key=lambda move: (abs(move.change_pct), move.key.id))
     count = f"{len(doubted)} {'move of the time lane is' if len(doubted) == 1 else 'moves of the time lane are'}"
     changes = f"{worst.key.metric} {worst.change_pct:+z.1f} %, instructions {worst.counted_pct:+z.1f} %"
+    them = "it" if len(doubted) == 1 else "them"
+    alone = any(move in doubted for move in carried_by(tier, moves))
+    rest = "nothing else carries the finding, which proves nothing" if alone else f"no title names {them}"
     return (
-        f"{count} not explained by counted instructions ({worst.key.test}: {changes}), and no title names "
-        f"{'it' if len(doubted) == 1 else 'them'} before later blocks have shown it again."
+        f"{count} not explained by counted instructions ({worst.key.test}: {changes}), and {rest} before later blocks "
+        f"have shown {them} again."
     )

@@ -208,7 +208,7 @@ def _finding(
         moves = with_counted(moves, by_id, previous_of, release, settings.metrics)
         tier, told, blocks, confirmation = confirm(kind, moves, by_id, previous_of, release, settings.metrics)
         moves = list(told)
-        evidence += [*of_origin, *confirmation, *filter(None, [unexplained_sentence(moves)])]
+        evidence += [*of_origin, *confirmation, *filter(None, [unexplained_sentence(tier, moves)])]
         if cause in ("machine", "epoch"):
             kind = "environment"
     warnings = sorted({warning for move in moves for warning in move.warnings})

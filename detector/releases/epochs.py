@@ -109,8 +109,8 @@ def comparable(series: Series, metrics: MetricRegistry) -> list[Series]:
         together = {session for session, scale in scales.of_session.items() if scale in scales.factors}
         if len(together) == len(scales.of_session):
             break
-        parts.append(_of_sessions(rest, together))
-        rest = _of_sessions(rest, scales.of_session.keys() - together)
+        parts.append(of_sessions(rest, together))
+        rest = of_sessions(rest, scales.of_session.keys() - together)
     return [*parts, rest]
 
 
@@ -135,6 +135,24 @@ def comparable_at(series: Series, previous: str, release: str, metrics: MetricRe
     return next(parts, series)
 
 
+def on_one_scale(
+    series: Series, previous: str, release: str, metrics: MetricRegistry
+) -> tuple[list[float], list[float]]:
+    """Values of two releases on one scale, without those that nothing joins to it."""
+    part = comparable_at(series, previous, release, metrics)
+    scales = scales_of(part, metrics)
+    sides: tuple[list[float], list[float]] = ([], [])
+    for point in part.points:
+        for version, side in zip((previous, release), sides, strict=True):
+            if point.version == version:
+                side += [
+                    block.value / scales.factor(block)
+                    for block in point.values
+                    if not scales.factors or scales.of_session[block.session_id] in scales.factors
+                ]
+    return sides
+
+
 def breaks(series: Series, metrics: MetricRegistry) -> list[tuple[str, str]]:
     """Releases next to each other between which one epoch ended and another began, and nothing can be compared: no part
     was measured before and after."""
@@ -149,7 +167,7 @@ def breaks(series: Series, metrics: MetricRegistry) -> list[tuple[str, str]]:
     ]
 
 
-def _of_sessions(series: Series, sessions: Set[str]) -> Series:
+def of_sessions(series: Series, sessions: Set[str]) -> Series:
     """The series as it were with the blocks of these sessions alone."""
     points = (
         point.model_copy(update={"values": tuple(value for value in point.values if value.session_id in sessions)})

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detector import detect
-from detector.confirmation import confirm, sides_of
+from detector.confirmation import confirm, sides_of, tier_of
 from detector.counted import explains
 from history.metrics import shipped_metrics
 from history.model import Finding, Move, Series, carrying_moves
@@ -121,6 +121,77 @@ def test_what_is_measured_again_and_not_seen_is_unconfirmed() -> None:
     assert found.sentences[0].endswith("0 of 2 moves were seen again, 2 were not.")
 
 
+def in_two_hours(hour: float, step: float) -> Series:
+    """17.5 timed in one hour and 17.6 in another, in which all is `hour` as fast, each beside 17.0; then both."""
+    control = {"a": (1000.0,), "b": (1000.0 * hour,)}
+    one = series(
+        [[1000.0, 1000.0 * hour], [1000.0], [1000.0 * hour * (1 + step / 100)]], test="t", metric="qps",
+        releases=["17.0", *BOUNDARY], sessions=["a", "a", "b"], control=control,
+    )  # fmt: skip
+    first, *rest = one.points
+    first = first.model_copy(update={"values": (first.values[0], first.values[1]._replace(session_id="b"))})
+    pinned = dict.fromkeys("abcd", "17.0")
+    return again(one.model_copy(update={"points": (first, *rest), "control_versions": pinned}), "c", -8.0, blocks=4)
+
+
+@pytest.mark.parametrize(
+    ("hour", "step", "judging"),
+    [(0.92, 0.0, ["d"]), (1.08, -8.0, ["c", "d"]), (1.0, -8.0, ["c", "d"])],
+)
+def test_an_hour_in_which_the_machine_was_slower_discovers_nothing(
+    hour: float, step: float, judging: list[str]
+) -> None:
+    """Judged by raw values the slow hour had shown the move, and the session that did would have confirmed it; and a
+    fast hour had hidden it."""
+    one = again(in_two_hours(hour, step), "d", -8.0, blocks=4)
+    move = one_move(-8.0, "qps", "t").model_copy(update={"key": one.key})
+    discovered, again_in = sides_of(move, one, *BOUNDARY, METRICS)
+    assert list(again_in.before) == judging
+    assert discovered.before.keys() | discovered.after.keys() == {"a", "b", "c", "d"} - set(judging)
+
+
+def test_a_session_that_shows_another_test_by_luck_does_not_confirm_that_one() -> None:
+    """All tests are measured again with the one that was found; of many, some are off by luck in that session, and
+    some of those were off by as much as one block is before."""
+    one = series([[1000.0], [955.0]], test="t", metric="qps", releases=BOUNDARY, sessions=["a", "a"])
+    lucky = again(one, "b", -7.0, blocks=4)
+    move = one_move(-6.0, "qps", "t").model_copy(update={"key": one.key, "noise_pct": 3.0})
+    assert not sides_of(move, lucky, *BOUNDARY, METRICS)[1].before
+    quiet = move.model_copy(update={"noise_pct": 0.5})
+    assert list(sides_of(quiet, lucky, *BOUNDARY, METRICS)[1].before) == ["b"]
+
+
+def test_a_sure_difference_of_a_tenth_of_the_move_is_not_the_move_seen_again() -> None:
+    one = series([[1000.0], [690.0]], test="t", metric="qps", releases=BOUNDARY, sessions=["a", "a"])
+    move = one_move(-31.0, "qps", "t").model_copy(update={"key": one.key})
+    tiers = []
+    for step in (-2.4, -14.0, -20.0, 2.4):
+        made = again(one, "b", step, blocks=8, noise=0.001)
+        found = confirm("regression", [move], {one.key.id: made}, {one.key.id: "17.5"}, "17.6", METRICS)
+        tiers.append(found.tier)
+    assert tiers == ["provisional", "provisional", "confirmed", "unconfirmed"]
+
+
+def test_what_is_near_zero_confirms_and_refutes_nothing() -> None:
+    counted_move = one_move(5.0, "insn/o", "t")
+    cpu = one_move(60.0, "cpu_us/o", "t", near_zero=True, tier="confirmed", judged_in=1)
+    assert tier_of("regression", [counted_move, cpu], METRICS) == "provisional"
+    refuted = cpu.model_copy(update={"tier": "unconfirmed"})
+    assert tier_of("regression", [counted_move, refuted], METRICS) == "provisional"
+    assert tier_of("regression", [cpu], METRICS) == "confirmed", "there is nothing else"
+
+
+def test_where_time_alone_moved_the_evidence_does_not_deny_its_title() -> None:
+    """Instructions were counted, and none moved: the CPU is in the title of what is no more than suspected."""
+    finding = of(night_of_two_lanes(insn_pct=0.0))
+    assert {move.key.metric for move in carrying_moves(finding)} == {"cpu_us/o"}
+    lead = headline(finding, METRICS)
+    assert lead is not None and lead.metric == "cpu_us/o"
+    (said,) = [text for text in finding.evidence if "not explained by counted instructions" in text]
+    assert said.endswith("and nothing else carries the finding, which proves nothing before later blocks have shown it "
+                         "again.")  # fmt: skip
+
+
 def test_the_time_lane_needs_two_fresh_blocks_of_each_side() -> None:
     made = [timed(f"test-{n}", "qps", -8.0 if n < 2 else 0.0, n) for n in range(10)]
     one_block = [again(one, "a", -8.0 if n < 2 else 0.0, blocks=1, noise=0.004) for n, one in enumerate(made)]
@@ -225,7 +296,7 @@ def test_the_tier_of_a_finding_follows_from_the_moves_of_one_metric(seen: dict[s
             step = sign * steps[letter]
             noise = 6.0 if letter == "p" else 0.5
             moves.append(move.model_copy(update={"noise_pct": noise}))
-            one = series([[1000.0], [1000.0 * (1 + sign * -0.08)]], move.key, sessions=["a", "a"])
+            one = series([[1000.0] * 6, [1000.0 * (1 + sign * -0.08)] * 6], move.key, sessions=["a", "a"])
             values = {"17.0": [1000.0] * 4, "17.1": [1000.0 * (1 + step / 100)] * 4}
             made.append(measured_again(one, "b", values))
     by_id = {one.key.id: one for one in made}
@@ -269,7 +340,7 @@ def test_no_block_both_discovers_and_confirms(data: st.DataObject) -> None:
     )
     one = one.model_copy(update={"points": points, "sessions": order})
     move = one_move(-5.0, "qps", "t")
-    discovered, again_in = sides_of(move, one, *BOUNDARY)
+    discovered, again_in = sides_of(move, one, *BOUNDARY, METRICS)
     assert not discovered.blocks & again_in.blocks
     assert again_in.before.keys() == again_in.after.keys()
     held = [{session for session, _ in sides[version]} for version in BOUNDARY]
@@ -283,7 +354,7 @@ def test_no_block_both_discovers_and_confirms(data: st.DataObject) -> None:
     shuffled = tuple(
         point.model_copy(update={"values": tuple(data.draw(st.permutations(point.values)))}) for point in points
     )
-    same = sides_of(move, one.model_copy(update={"points": shuffled}), *BOUNDARY)
+    same = sides_of(move, one.model_copy(update={"points": shuffled}), *BOUNDARY, METRICS)
     assert [side.blocks for side in same] == [discovered.blocks, again_in.blocks]
 
 
