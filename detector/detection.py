@@ -1,29 +1,23 @@
 """Series in, findings out: the whole detector as one pure function of the history and the settings.
 
-    family -> scan -> steps -> moves -> one finding per boundary and kind -> origin, confirmation, evidence
+    family -> its boundaries (`parts`) -> one finding per boundary and kind -> origin, confirmation, evidence
 
 The same series give the same findings, byte for byte, in any order of arrival.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import median_high
 
 from detector.attribution import NOT_JOINED, control_stood_still, every_line_moved, origin
 from detector.confirmation import confirm
 from detector.counted import unexplained_sentence, with_counted
-from detector.directions import OPPOSITE, by_kind, traded
-from detector.drift import drifts, first_ga, move_of_drift
-from detector.evidence import of_boundary, of_drift, of_trade, older_sentence
-from detector.releases.epochs import breaks, comparable_at, judged_apart
-from detector.releases.families import Family, aligned, families, family_of
-from detector.releases.scan import scan_panel
-from detector.releases.series_steps import PanelSteps, read_steps
-from detector.series_moves import moves_of
+from detector.directions import OPPOSITE, traded
+from detector.evidence import of_trade
+from detector.parts import Part, parts_of
+from detector.releases.epochs import comparable_at
+from detector.releases.families import families
 from detector.settings import DetectorSettings
 from history.group_summaries import groups_of
 from history.metrics import MetricRegistry
@@ -44,8 +38,6 @@ from history.versions import build_mark, sort_versions, version_key
 
 #: Kinds in the order in which findings of one boundary are listed.
 KINDS: tuple[FindingKind, ...] = ("regression", "improvement", "environment", "drift")
-#: A level needs two releases on either side of a boundary.
-FEWEST_RELEASES = 2
 
 
 def detect(
@@ -59,21 +51,6 @@ def detect(
     everything = list(series)
     parts = [part for members in families(everything).values() for part in parts_of(members, settings)]
     return join(parts, everything, settings, releases)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A boundary in one family: what one (config, benchmark) adds to a finding."""
-
-    dbms: str
-    line: str
-    kind: FindingKind
-    previous: str
-    release: str
-    moves: tuple[Move, ...]
-    evidence: tuple[str, ...]
-    tests: dict[tuple[str, str, str], int]
-    """Tests measured by (server, metric, group)."""
 
 
 def join(
@@ -96,91 +73,6 @@ def join(
     ordered = [by_id[name] for name in sorted(by_id)]
     judged = _with_lines(_with_suspects(findings, list(releases)), ordered, settings)
     return _in_order(_with_trades(judged, settings.metrics))
-
-
-def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    """The boundaries of one family: all series of one (dbms, line, config, benchmark)."""
-    return [boundary for together in aligned(series, settings.metrics) for boundary in _of_aligned(together, settings)]
-
-
-def _of_aligned(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    """The boundaries of series of one axis; epochs, and sessions of timed values, that nothing joins are judged apart.
-
-    Where two of them show the same boundary the newer one is told, and of the older one what only it shows.
-    """
-    first, *others = judged_apart(series, settings.metrics)
-    parts = {(part.release, part.kind): part for part in _boundaries(first, settings)}
-    for older in others:
-        for part in _boundaries(older, settings):
-            known = parts.setdefault((part.release, part.kind), part)
-            if known is not part and known.previous == part.previous:
-                shown = {move.key for move in known.moves}
-                more = tuple(move for move in part.moves if move.key not in shown)
-                tests = dict(Counter(known.tests) | Counter(part.tests))
-                said = (*known.evidence, *([older_sentence(more)] if more else []))
-                moves = (*known.moves, *more)
-                parts[part.release, part.kind] = replace(known, moves=moves, tests=tests, evidence=said)
-    return [*parts.values(), *(_breaks(series, settings) if others else ())]
-
-
-def _breaks(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    """What reads differently where one epoch ends and another begins that nothing joins to it."""
-    breaks_of = {member.key.id: breaks(member, settings.metrics) for member in series}
-    if not any(breaks_of.values()):
-        return []
-    family = family_of(series, settings.metrics)
-    versions = family.panel.releases
-    scan = scan_panel(family.panel)
-    panel_steps = read_steps(scan, settings.probability)
-    parts = []
-    for release, moves in moves_of(family, scan, panel_steps, settings.probability).items():
-        across = [
-            move
-            for move in moves
-            if any(versions.index(left) < release <= versions.index(right) for left, right in breaks_of[move.key.id])
-        ]
-        if across:
-            sentences = (*of_boundary(family, panel_steps, release, across), *family.joined)
-            parts.append(_part(family, "environment", release - 1, release, across, sentences))
-    return parts
-
-
-def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
-    if len({point.position for member in series for point in member.points}) < FEWEST_RELEASES:
-        return []
-    family = family_of(series, settings.metrics)
-    scan = scan_panel(family.panel)
-    panel_steps = read_steps(scan, settings.probability)
-    parts = []
-    for release, moves in moves_of(family, scan, panel_steps, settings.probability).items():
-        for kind, of_kind in by_kind(moves, settings.metrics).items():
-            sentences = (*of_boundary(family, panel_steps, release, of_kind, moves), *family.joined)
-            parts.append(_part(family, kind, release - 1, release, of_kind, sentences))
-    return parts + _drifts(family, panel_steps, settings)
-
-
-def _part(
-    family: Family, kind: FindingKind, previous: int, release: int, moves: list[Move], evidence: tuple[str, ...]
-) -> Part:
-    versions = family.panel.releases
-    measured = (member for member in family.series.values() if family.has_both_sides(member, release))
-    tests = Counter((member.key.server, member.key.metric, member.group) for member in measured)
-    sides = versions[previous], versions[release]
-    return Part(family.dbms, family.line, kind, *sides, tuple(moves), evidence, dict(tests))
-
-
-def _drifts(family: Family, panel_steps: PanelSteps, settings: DetectorSettings) -> list[Part]:
-    """Slow drifts of one family: those for the worse, since nobody needs an issue about a slow gain."""
-    panel = family.panel
-    start = first_ga(panel.releases)
-    drifted = drifts(family, panel_steps, math.log1p(settings.drift_pct / 100.0))
-    pairs = [(drift.release, move_of_drift(family, drift, settings.drift_pct)) for drift in drifted]
-    moves = [move for _, move in pairs if move.direction == "regression"]
-    if not moves:
-        return []
-    release = median_high(release for release, move in pairs if move.direction == "regression")
-    sentences = of_drift(family, moves, panel.releases[start])
-    return [_part(family, "drift", start, release, moves, sentences)]
 
 
 def _finding(

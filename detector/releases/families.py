@@ -23,7 +23,7 @@ from detector.releases.series_panel import Joins, Panel, panel_of_blocks
 from detector.releases.session_join import covariance_of_releases
 from history.errors import InvalidRecord
 from history.metrics import Metric, MetricKind, MetricRegistry
-from history.model import Series
+from history.model import Move, Series
 from history.versions import line_of, version_key
 
 #: A step from one line to another counts as so many point releases.
@@ -51,6 +51,12 @@ class Family:
         """Whether a series was measured before the release and from it on, so that it can show a change there."""
         at = [self.panel.releases.index(point.version) for point in series.points]
         return min(at, default=release) < release <= max(at, default=-1)
+
+    def measured_at(self, moves: Iterable[Move]) -> set[int]:
+        """Indices of the releases at which any series of these moves was measured."""
+        moved = {move.key for move in moves}
+        points = (point for member in self.series.values() if member.key in moved for point in member.points)
+        return {self.panel.releases.index(version) for version in {point.version for point in points}}
 
 
 def families(series: Iterable[Series]) -> dict[FamilyKey, list[Series]]:

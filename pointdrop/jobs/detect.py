@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from detector import DetectorSettings
 from detector.attachments import attach, missed_service_levels
-from detector.detection import Part, join, parts_of
+from detector.detection import join
 from detector.errors import DetectorError
+from detector.parts import Part, parts_of
 from detector.releases.families import families
 from detector.shared_changes import tie
 from history.metrics import MetricRegistry, load_metrics

@@ -411,6 +411,23 @@ def test_lanes_whose_majors_stand_elsewhere_are_judged_apart() -> None:
     assert {move.key.metric for move in timed_finding.moves} == {"cpu_us/o"}
 
 
+def test_a_boundary_stands_between_releases_that_its_series_were_measured_at() -> None:
+    """8.0.28 was timed and never counted: the instructions that moved after 8.0.20 were first seen in 8.0.30, and the
+    two releases between are suspects."""
+    releases = ("8.0.11", "8.0.13", "8.0.15", "8.0.18", "8.0.20", "8.0.28", "8.0.30", "8.0.31")
+    made = []
+    for number in range(8):
+        counts = [None if at == 5 else [1000.0 if at < 5 or number > 3 else 1030.0] for at in range(8)]
+        times = [[2000.0 + (number * 3 + at * 5) % 7, 2003.0] for at in range(8)]
+        for metric, values in (("insn/o", counts), ("qps", times)):
+            key = series_key(f"test-{number}", metric, dbms="mysql", line="8.0")
+            made.append(series(values, key, releases=releases, sessions=["night"] * 8))
+    known = [Release(dbms="mysql", version=version, line="8.0") for version in (*releases, "8.0.27")]
+    (finding,) = detect(made, releases=known)
+    assert (finding.previous, finding.unmeasured, finding.release) == ("8.0.20", ("8.0.27", "8.0.28"), "8.0.30")
+    assert {move.key.metric for move in finding.moves} == {"insn/o"}
+
+
 def test_false_discovery_rates_grow_with_doubt() -> None:
     rates = q_values([0.99, 0.7, 0.95])
     assert rates[0] < rates[2] < rates[1]

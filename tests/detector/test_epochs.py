@@ -14,6 +14,7 @@ from detector.releases.epochs import scales_of
 from history.metrics import shipped_metrics
 from history.model import Block, Finding, Fingerprint, Measurement, Release, Run, Series, Session
 from history.store import Store
+from tests.detector.evidence_check import check
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 TESTS = {"point-query": 45_000.0, "insert": 165_000.0, "update-index": 115_000.0, "scan": 3_200_000.0}
@@ -186,3 +187,29 @@ def test_a_boundary_that_two_hosts_show_is_told_once() -> None:
     (finding,) = history.findings()
     assert changes([finding]) == {("regression", "product", "17.5"): {"point-query": 5.0}}
     assert finding.tier == "confirmed" and [group.tests for group in finding.groups] == [4]
+
+
+def test_what_an_older_host_alone_shows_at_a_boundary_is_told_beside_another_release_too() -> None:
+    """The new host measured 17.3 before 17.5, and no scan of what came before; the old one has both, and 17.4."""
+    history = History({"17.5": {"point-query": 0.05, "scan": 0.04}})
+    history.session("amd", LINE[:8])
+    history.session("intel", [version for version in LINE if version != "17.4"])
+    series = []
+    for member in history.series():
+        if member.key.test == "scan":
+            points = (
+                point.model_copy(
+                    update={
+                        "values": tuple(
+                            block for block in point.values if block.session_id == "s1" or point.version >= "17.5"
+                        )
+                    }
+                )
+                for point in member.points
+            )
+            member = member.model_copy(update={"points": tuple(points)})
+        series.append(member)
+    (finding,) = [one for one in detect(series) if one.kind == "regression"]
+    check(finding, series)
+    assert changes([finding]) == {("regression", "product", "17.5"): {"point-query": 5.0, "scan": 4.0}}
+    assert finding.previous == "17.4" and [group.tests for group in finding.groups] == [4]
