@@ -20,10 +20,33 @@ from pointdrop.jobs.suspects import Suspect, finding_keys, suspects
 from presentation.commands import source_tags
 from presentation.sentences import TIER_WORDS
 
+#: So many sessions that measured both sides are enough, whatever became of the moves: no session can judge a test that
+#: is not measured any more, or one of which the two releases next to the boundary do not show what all of them do.
+MOST_SIDE_BY_SIDE = 4
+
 
 def suspects_to_measure(store: Store, findings: Sequence[Finding], metrics: MetricRegistry) -> list[Suspect]:
     """What to measure again, the most severe first: what is not settled, and what somebody asked for."""
-    return suspects(findings, metrics, {request.key for request in open_requests(store.events())})
+    keys = {request.key for request in open_requests(store.events())}
+    requested = suspects([one for one in findings if not keys.isdisjoint(finding_keys(one))], metrics, keys)
+    wanted = suspects(findings, metrics, keys)
+    return [one for one in wanted if one in requested or _side_by_side(one, store) < MOST_SIDE_BY_SIDE]
+
+
+def _side_by_side(suspect: Suspect, store: Store) -> int:
+    """Sessions with blocks of both sides that count."""
+    server, dbms, config, benchmark, lane = suspect.place
+    sides = []
+    for version in (suspect.previous, suspect.release):
+        runs = store.runs(dbms=dbms, version=version, server=server, config=config, benchmark=benchmark, lane=lane)
+        sides.append(
+            {
+                run.session_id
+                for run in runs
+                if any(block.status == "ok" for block in store.blocks(run.id, details=False, measurements=False))
+            }
+        )
+    return len(set.intersection(*sides))
 
 
 def settle_requests(

@@ -84,13 +84,16 @@ def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[st
     What is counted is counted again while its finding is provisional, or names releases that nobody measured. A move of
     the time lane whose test's instructions explain it is left to them, which takes a tenth of the time; where they do
     not, as when the two contradict each other, the time lane is measured again, whatever the finding's tier: no counted
-    move confirms a timed one. Machine time is not spent on improvements, which have no issue of their own.
+    move confirms a timed one. Machine time is not spent on improvements, which have no issue of their own, nor on a
+    line of a change that another line leads. A step between majors that is explained is left out altogether, and so is
+    what is near zero: neither decides anything.
     """
     severities: dict[Suspect, Severity] = {}
     for finding in findings:
         wanted = not asked.isdisjoint(finding_keys(finding))
         settled_apart = finding.kind == "drift" or finding.cause in NOT_FILED
-        if finding.kind == "environment" or (settled_apart and not wanted):
+        told_elsewhere = bool(finding.folded_under) and not finding.same_as
+        if finding.kind == "environment" or ((settled_apart or told_elsewhere) and not wanted):
             continue
         moved: dict[Suspect, list[Move]] = defaultdict(list)
         most = MOST_AGAIN_IMPROVEMENT if finding.kind == "improvement" else MOST_AGAIN
@@ -103,14 +106,14 @@ def suspects(findings: Iterable[Finding], metrics: MetricRegistry, asked: Set[st
         for move in finding.moves:
             metric, key = metrics[move.key.metric], move.key
             if metric.lane == "instructions":
-                narrow = finding.kind == "regression" and finding.unmeasured
+                narrow = finding.kind == "regression" and finding.unmeasured and finding.tier != "unconfirmed"
                 open_still = narrow or finding.tier == move.tier == "provisional"
             else:
                 explained = _test(move) in counted and move.counted_pct is None
                 told = metric.leads or _test(move)[:-1] not in places
                 worse = finding.kind != "improvement" and goes_its_way(finding.kind, move)
-                open_still = move.tier == "provisional" and worse and told and not explained
-            if not wanted and (move.judged_in >= most or not open_still):
+                open_still = move.tier == "provisional" and worse and told and not explained and not finding.same_as
+            if not wanted and (move.judged_in >= most or move.near_zero or not open_still):
                 continue
             place = (key.server, finding.dbms, key.config, key.benchmark, metric.lane)
             moved[Suspect(*place, finding.previous, finding.release)].append(move)

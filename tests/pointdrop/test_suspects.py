@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 from detector import DetectorSettings
 from history.errors import BadSettings
 from history.metrics import shipped_metrics
-from history.model import BlockValue, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
+from history.model import BlockValue, ExplainedStep, Finding, FindingEvent, Move, Point, Release, Series, SeriesKey
+from history.store import Store
 from pointdrop.cli.main import command_tree
 from pointdrop.jobs import nightly
 from pointdrop.jobs.measurement import Measured
-from pointdrop.jobs.measurement_requests import answered_requests, request_result
+from pointdrop.jobs.measurement_requests import (
+    MOST_SIDE_BY_SIDE,
+    answered_requests,
+    request_result,
+    suspects_to_measure,
+)
 from pointdrop.jobs.suspects import (
     MOST_SUSPECTS,
     Suspect,
@@ -28,6 +34,7 @@ from pointdrop.jobs.suspects import (
 )
 from presentation.ranking import finding_order
 from runners.settings import Measure, Plan
+from tests.builders import Writer
 
 METRICS = shipped_metrics()
 PLAN = Plan(
@@ -137,6 +144,44 @@ def test_what_the_first_session_discovered_is_measured_again_the_same_night_and_
     setup = SimpleNamespace(store=None)
     nightly._confirmed(setup, PLAN, "small", [], DetectorSettings(), Measured(), 0.0)  # type: ignore[arg-type]
     assert measured == [[wide, unclear], [narrow]]
+
+
+def test_what_decides_nothing_is_not_measured_again() -> None:
+    """What is near zero, a step between majors that point releases explain, and the clock of a line that another one
+    leads; what was refuted is not narrowed."""
+    near = move("cpu_us/o", 900.0).model_copy(update={"near_zero": True})
+    counted = finding("provisional", 2, move("insn/o", 45.0))
+    assert suspects([finding("provisional", 3, near)], METRICS) == []
+    member = finding("provisional", 3, move("insn/o", 44.0), move("qps", -30.0, config="lz4"))
+    member = member.model_copy(update={"same_as": counted.key})
+    assert [one.lane for one in suspects([counted, member], METRICS)] == ["instructions", "instructions"]
+    whole = ExplainedStep(
+        key=counted.moves[0].key, change_pct=45, explained_pct=45, rest_pct=0, by=("other",), whole=True
+    )
+    explained = counted.model_copy(update={"explained": (whole,), "explained_by": ("other",)})
+    assert suspects([explained], METRICS) == []
+    assert len(suspects([explained], METRICS, {explained.key})) == 1
+    refuted = finding("unconfirmed", 5, move("insn/o", 3.0)).model_copy(update={"unmeasured": ("17.3",)})
+    assert suspects([refuted], METRICS) == []
+
+
+def test_no_boundary_is_measured_again_for_ever() -> None:
+    """Some moves are judged by no session: the test is gone, or the two releases by themselves do not show it."""
+    one = finding("provisional", 5, move("qps", -3.0))
+    sides = [Release(dbms="postgres", version=version, line="17") for version in ("17.4", "17.5")]
+    with Store.open("sqlite://") as store:
+        writer = Writer(store)
+        for night in range(MOST_SIDE_BY_SIDE):
+            session = writer.session(f"night-{night}", "small", night)
+            failed = writer.session(f"failed-{night}", "small", night)
+            assert len(suspects_to_measure(store, [one], METRICS)) == 1
+            for release in sides:
+                writer.run(session, release, "default", "sysbench", lambda _: [], blocks=1, lane="time")
+                writer.run(failed, release, "default", "sysbench", lambda _: [], blocks=0, failed=1, lane="time")
+        assert suspects_to_measure(store, [one], METRICS) == []
+        assert len(suspects_to_measure(store, [one.model_copy(update={"release": "17.6"})], METRICS)) == 1
+        store.append_event(FindingEvent(key=one.key, event="rerun-requested", at=datetime.now(UTC)))
+        assert len(suspects_to_measure(store, [one], METRICS)) == 1, "somebody asked"
 
 
 def test_a_slow_drift_is_measured_again_only_when_somebody_asks() -> None:
