@@ -85,13 +85,15 @@ def led_by_issues(
     findings: Sequence[Finding], kinds: Iterable[str], issues: Mapping[str, Issue], issue_state: Look
 ) -> list[Finding]:
     """`findings`, each change led by the line whose issue answers for it: the leading one's if it is open, else the
-    oldest open one, else any that a person or Pointdrop closed."""
+    oldest open one, else any that a person or Pointdrop closed. A line that lacks a part of what the leading finding
+    shows answers for it never: that part would be told nowhere."""
     members = members_of(one for one in findings if one.kind in frozenset(kinds) and one.cause not in NOT_FILED)
     answers = answering(findings, issues, issue_state)
     led = {finding.key: finding for finding in findings}
     for lead_key, of_change in members.items():
         lead = led[lead_key]
-        lines = [lead, *(member for member in of_change if lead.lines and member.same_as == lead_key)]
+        whole = {row.finding for row in lead.lines if row.whole}
+        lines = [lead, *(member for member in of_change if member.key in whole and member.same_as == lead_key)]
 
         def rank(finding: Finding, lead: Finding = lead) -> tuple[bool, bool, float]:
             key = answers(finding)

@@ -16,8 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from detector.confirmation import tier_of
-from detector.detection import groups_of
+from detector.remaining import left_out_sentence, with_moves
 from detector.signatures import SAME_DAY, Signature, StepKey, contained, functions_alike, log_steps, signature_of
 from history.keys import boundary
 from history.metrics import MetricRegistry
@@ -25,7 +24,6 @@ from history.model import (
     MAJORS,
     NOT_FILED,
     TIERS,
-    BlockEvidence,
     ChangeLine,
     ExplainedStep,
     Finding,
@@ -36,7 +34,7 @@ from history.model import (
 from history.versions import version_key
 
 #: What explains less than the first part of a step, in logs, says nothing of it; what explains more than the second
-#: is something else, since a step cannot be less than its part.
+#: is something else, since a step cannot be less than its part by more than the series could have shown.
 LEAST_PART, MOST_PART = 0.2, 1.25
 #: A step is explained whole when so much of it is left, or less than the series could have shown; but never with less
 #: than half of it explained.
@@ -139,8 +137,11 @@ def _explained(
         whole_step = math.log(move.after / move.before)
         of_series = gained[move.key]
         by = [key for key in sorted(of_series) if key in own_kind and of_series[key] * whole_step > 0]
+        if not by:
+            continue
         part = math.fsum(of_series.values()) - math.fsum(lost[move.key])
-        if by and whole_step and LEAST_PART <= part / whole_step <= MOST_PART:
+        too_much = part / whole_step > MOST_PART and abs(whole_step - part) > _unseen(move, metrics)
+        if part / whole_step >= LEAST_PART and not too_much:
             # What is sure is not told by what is not.
             sure = all(TIERS.index(own_kind[key].tier) >= TIERS.index(move.tier) for key in by)
             explained.append(_step(move, whole_step, part, by, metrics, sure=sure))
@@ -151,15 +152,21 @@ def _step(
     move: Move, whole_step: float, part: float, by: Sequence[str], metrics: MetricRegistry, *, sure: bool
 ) -> ExplainedStep:
     rest = whole_step - part
-    unseen = math.log1p(max(metrics[move.key.metric].smallest_change_pct, move.mde_pct) / 100.0)
     return ExplainedStep(
         key=move.key,
         change_pct=move.change_pct,
         explained_pct=100.0 * math.expm1(part),
         rest_pct=100.0 * math.expm1(rest),
         by=tuple(by),
-        whole=sure and part / whole_step >= HALF and abs(rest) <= max(REST_PART * abs(whole_step), unseen),
+        whole=sure
+        and part / whole_step >= HALF
+        and abs(rest) <= max(REST_PART * abs(whole_step), _unseen(move, metrics)),
     )
+
+
+def _unseen(move: Move, metrics: MetricRegistry) -> float:
+    """The largest step, as a log, that the series of a move could have had without showing it."""
+    return math.log1p(max(metrics[move.key.metric].smallest_change_pct, move.mde_pct) / 100.0)
 
 
 def _rest(
@@ -173,33 +180,19 @@ def _rest(
     sentences = [explained_sentence(one, [at_points[key] for key in one.by]) for one in _by_size(explained)]
     if len(sentences) > MOST_NAMED:
         sentences[MOST_NAMED:] = [f"{len(sentences) - MOST_NAMED} more series are explained in the same way."]
-    update: dict[str, object] = {
-        "explained": tuple(explained),
-        "explained_by": tuple(sorted(sizes, key=lambda key: (-sizes[key], key))),
-        "evidence": (*step.evidence, *sentences),
-    }
     whole = {one.key for one in explained if one.whole}
     left = [move for move in step.moves if move.key not in whole]
+    told = step
     if whole and any(move.direction == step.kind for move in left):
-        tests = {(group.server, group.metric, group.group): group.tests for group in step.groups}
-        moved = {move.key.test for move in left}
-        update |= {
-            "moves": tuple(left),
-            "tier": tier_of(step.kind, left, metrics),
-            "blocks": _blocks_of(step, {move.key.id for move in left}),
-            "groups": groups_of(left, tests),
-            "functions": tuple(change for change in step.functions if change.test in moved),
-            "plans": tuple(change for change in step.plans if change.test in moved),
-            "warnings": tuple(sorted({warning for move in left for warning in move.warnings})),
-            "evidence": (*step.evidence, *sentences, f"{len(whole)} of {len(step.moves)} moves are left out for that."),
+        told = with_moves(step, left, metrics)
+        sentences.append(left_out_sentence(left, step))
+    return told.model_copy(
+        update={
+            "explained": tuple(explained),
+            "explained_by": tuple(sorted(sizes, key=lambda key: (-sizes[key], key))),
+            "evidence": (*step.evidence, *sentences),
         }
-    return step.model_copy(update=update)
-
-
-def _blocks_of(step: Finding, series: set[str]) -> tuple[BlockEvidence, ...]:
-    """The blocks that the moves of these series rest on."""
-    rows = (row.model_copy(update={"series": tuple(s for s in row.series if s in series)}) for row in step.blocks)
-    return tuple(row for row in rows if row.series)
+    )
 
 
 def _with_step(

@@ -4,7 +4,7 @@
 
 Groups are stars, not chains: the surest finding that is not in a group yet leads one, and every member is similar to
 *it*. A chain of small resemblances from one change to another cannot form. A line has one row in a group, its most
-similar finding.
+similar finding. What came to a line besides stays a finding of that line: folded, nobody would ever read of it.
 
 >>> [tie_sentence("17.8", "17", Similarity(0.971, 2, by_functions=True, same_day=True), exact=True)]
 ['The same change as in 17.8 of line 17: functions and sizes agree to 97 %, released on the same day.']
@@ -18,7 +18,16 @@ from dataclasses import dataclass
 from datetime import date
 
 from detector.explained_majors import days_up_to, explain_majors
-from detector.signatures import Signature, Similarity, StepKey, measured_across, signature_of, similarity
+from detector.remaining import left_out_sentence, with_moves
+from detector.signatures import (
+    Signature,
+    Similarity,
+    StepKey,
+    measured_across,
+    own_moves,
+    signature_of,
+    similarity,
+)
 from history.metrics import MetricRegistry
 from history.model import MAJORS, NOT_FILED, TIERS, ChangeLine, Finding, Move, ProbableLine, Release, Series
 from history.versions import build_mark, version_key
@@ -54,9 +63,14 @@ def tie(
         if comparable(finding)
     }
     tied = {finding.key: finding for finding in findings}
-    for group in groups(findings, signatures):
-        tied |= {finding.key: finding for finding in _told(group, metrics)}
+    changes = groups(findings, signatures)
+    for group in changes:
+        tied |= {finding.key: finding for finding in _told(group, signatures, metrics)}
     tied = explain_majors(tied, signatures, releases, metrics)
+    for group in changes:
+        for other, _ in group.members:
+            if own := own_moves(other.moves, signatures[group.lead.key], metrics):
+                tied[other.key] = _besides(tied[other.key], own, metrics)
     for key, finding in tied.items():
         if finding.lines:
             probable = probably_affected(finding, signatures, by_line, releases)
@@ -139,13 +153,24 @@ def tie_sentence(release: str, line: str, alike: Similarity, *, exact: bool) -> 
     return f"The same change as in {release} of line {line}: {agree}."
 
 
-def _told(group: Group, metrics: MetricRegistry) -> list[Finding]:
+def _besides(member: Finding, own: Sequence[Move], metrics: MetricRegistry) -> Finding:
+    """The finding of a line with what came to it besides the change alone."""
+    evidence = (*member.evidence, left_out_sentence(own, member))
+    return with_moves(member, own, metrics).model_copy(update={"same_as": "", "evidence": evidence})
+
+
+def _told(group: Group, signatures: Mapping[str, Signature], metrics: MetricRegistry) -> list[Finding]:
     """The findings of a group that has members, with what each says of the others."""
     lead = group.lead
     if not group.members:
         return []
     move = _largest(lead, metrics)
-    rows = tuple(ChangeLine.of(member, member.line, move.key.test, move.key.metric) for member, _ in group.members)
+    rows = tuple(
+        ChangeLine.of(member, member.line, move.key.test, move.key.metric).model_copy(
+            update={"whole": not own_moves(lead.moves, signatures[member.key], metrics)}
+        )
+        for member, _ in group.members
+    )
     told, of_lead = [], list(lead.evidence)
     for member, alike in group.members:
         exact = not (lead.unmeasured or member.unmeasured)

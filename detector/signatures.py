@@ -25,7 +25,7 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 
 from history.metrics import MetricRegistry
-from history.model import Finding, Move, Series
+from history.model import Finding, FindingKind, Move, Series, goes_its_way
 
 #: Part of the functions in a similarity where both findings have them; the rest is of tests and sizes.
 FUNCTIONS_PART = 0.7
@@ -33,6 +33,8 @@ FUNCTIONS_PART = 0.7
 ENOUGH, ENOUGH_WITHOUT_FUNCTIONS = 0.7, 0.85
 #: So much less is enough where both can be of releases of one day.
 SAME_DAY = 0.1
+#: A test moved in two lines alike when the one shows so much of the step of the other, in logs.
+SHARED = 0.5
 #: By sizes alone, so many tests have to agree; one is enough on the same day.
 FEWEST_TESTS = 2
 
@@ -56,7 +58,7 @@ class Signature:
 
     dbms: str
     line: str
-    kind: str
+    kind: FindingKind
     steps: Mapping[StepKey, float]
     """Log steps of what moved, the median over servers and configs."""
     measured: frozenset[StepKey]
@@ -163,6 +165,27 @@ def similarity(left: Signature, right: Signature) -> Similarity:
         return Similarity(sizes, tests, by_functions=False, same_day=same_day)
     value = FUNCTIONS_PART * of_functions + (1.0 - FUNCTIONS_PART) * sizes
     return Similarity(value, tests, by_functions=True, same_day=same_day)
+
+
+def own_moves(moves: Sequence[Move], other: Signature, metrics: MetricRegistry) -> list[Move]:
+    """Those of one line's moves whose tests the other line measured and does not show: what came to this line besides.
+
+    A test is common to both when one of its metrics that lead moved in both, by half as much there or more. What is too
+    small for the other line to show, was refuted, or was not measured there, says nothing.
+    """
+    common, own = set(), set()
+    for move in moves:
+        key = StepKey(move.key.benchmark, move.key.test, move.key.metric)
+        if not metrics[key.metric].leads or key not in other.measured or min(move.before, move.after) <= 0:
+            continue
+        size, there = math.log(move.after / move.before), other.steps.get(key, 0.0)
+        shared = max(there if size > 0 else -there, 0.0)
+        unseen = math.log1p(max(move.mde_pct, metrics[key.metric].smallest_change_pct) / 100.0)
+        if shared >= SHARED * abs(size):
+            common.add(key.test)
+        elif goes_its_way(other.kind, move) and move.tier != "unconfirmed" and abs(size) - shared > unseen:
+            own.add(key.test)
+    return [move for move in moves if move.key.test in own - common]
 
 
 def functions_alike(

@@ -190,6 +190,8 @@ class ChangeLine(Row):
     """Its key."""
     between_majors: bool = False
     """Of this line the newest release alone shows it, beside that of the line before, which is `previous`."""
+    whole: bool = Field(default=True, exclude_if=operator.truth)
+    """Whether all that the leading finding shows came to this line too: else it cannot lead in its place."""
 
     @classmethod
     def of(cls, finding: Finding, line: str, test: str, metric: str) -> ChangeLine:

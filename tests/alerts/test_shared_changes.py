@@ -119,6 +119,19 @@ def test_the_line_with_the_open_issue_leads(nights: Nights) -> None:
     assert "The same change is in 18.2 (line 18)." in nights.comments(OLD)[-1]
 
 
+def test_a_line_that_lacks_a_part_of_the_change_does_not_lead_it(nights: Nights) -> None:
+    """17.5 was filed; 18.2 has the same change and an insert besides, which the issue of 17.5 would never tell."""
+    nights.night(old())
+    lead = finding("18.2", "18.1", line="18", changes={**CHANGES, "insert": 30.0})
+    lead, member = change(lead, old())
+    (row,) = lead.lines
+    lead = lead.model_copy(update={"lines": (row.model_copy(update={"whole": False}),)})
+    for _ in range(2):
+        nights.night(lead, member)
+    assert nights.issue(NEW).open and "insert" in nights.issue(NEW).title
+    assert not nights.issue(OLD).open and nights.state(OLD) is State.FOLDED
+
+
 def test_a_boundary_that_moved_keeps_the_issue_of_its_change(nights: Nights) -> None:
     """17.6 after 17.4 was filed, then 17.5 was measured; the issue of before still answers for the change."""
     nights.night(finding("17.6", "17.4", changes=CHANGES))

@@ -301,7 +301,8 @@ def joined(found: Evidence, match: re.Match[str]) -> bool:
 
 
 def left_out(found: Evidence, match: re.Match[str]) -> bool:
-    whole = sum(step.whole for step in found.finding.explained)
+    """On majors what is explained; of a line what came to another one, too."""
+    whole = sum(step.whole for step in found.finding.explained) if found.finding.explained else int(match[1])
     return (int(match[1]), int(match[2])) == (whole, whole + len(found.finding.moves))
 
 

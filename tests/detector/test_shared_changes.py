@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from detector.explained_majors import explain_majors
 from detector.shared_changes import Group, groups, tie
 from detector.signatures import Signature, agreement, contained, signature_of, similarity
-from history.model import MAJORS, Finding, FunctionChange, Release, Tier
-from tests.builders import METRICS, finding, move, series_key
+from history.model import MAJORS, Finding, FunctionChange, Release, Series, Tier
+from tests.builders import METRICS, finding, move, series, series_key
 
 DAY, OTHER_DAY = date(2026, 2, 12), date(2026, 5, 14)
 FIX = {"pg_mblen": -595_000.0, "pg_mblen_with_len": 1_904_000.0, "pg_mbstrlen_with_len": 119_000.0}
@@ -35,7 +35,9 @@ def step(
     )  # type: ignore[arg-type]
     return made.model_copy(
         update={
-            "moves": tuple(move.model_copy(update={"tier": tier}) for move in made.moves),
+            "moves": tuple(
+                move.model_copy(update={"tier": tier, "judged_in": int(tier != "provisional")}) for move in made.moves
+            ),
             "functions": tuple(
                 FunctionChange(test=test, function=name, before=max(0.0, -by), after=max(0.0, by))
                 for name, by in (functions or {}).items()
@@ -243,6 +245,15 @@ def test_what_explains_too_little_or_too_much_explains_nothing(size: float, whol
     assert len(told.moves) == (1 if whole else 2), "the insert has another cause"
 
 
+def test_a_noisy_step_that_is_a_little_less_than_its_part_is_explained() -> None:
+    """9.7.4 after 9.7.0: −11.6 %, and between majors −9.1 %: the clock cannot tell these apart."""
+    lead, majors = step("18", "18.2", {"scan": 14.0}, FIX), step(MAJORS, "18.6", {"scan": 10.0})
+    majors = majors.model_copy(update={"previous": "17.11"})
+    assert not explained(lead, majors)[majors.key].explained
+    noisy = majors.model_copy(update={"moves": (majors.moves[0].model_copy(update={"mde_pct": 5.0}),)})
+    assert explained(lead, noisy)[majors.key].folded_under == lead.key
+
+
 def test_what_is_sure_is_not_hidden_behind_what_is_not() -> None:
     lead, majors = step("18", "18.2", {"scan": 44.9}, FIX, tier="provisional"), between(45.0)
     (one,) = explained(lead, majors)[majors.key].explained
@@ -276,3 +287,65 @@ def test_functions_of_a_line_without_point_releases_tie_its_step_to_the_change()
     assert explained(lead, between(45.0))[majors.key].explained == (), "sizes alone prove nothing"
     halved = {name: by / 2 for name, by in FIX.items()}
     assert explained(lead, between(45.0, functions=halved))[majors.key].explained == ()
+
+
+def on_lines(*made: Finding, flat: Mapping[str, tuple[str, ...]] | None = None) -> list[Series]:
+    """What `made` was found in, and by line tests that did not move."""
+    found = []
+    for one in made:
+        tests = {moved.key.test: moved.change_pct for moved in one.moves}
+        for test, change in {**dict.fromkeys((flat or {}).get(one.line, ()), 0.0), **tests}.items():
+            key = series_key(test, line=one.line)
+            values = [[1000.0], [1000.0 * (1 + change / 100)]]
+            found.append(series(values, key, releases=[one.previous, one.release]))
+    return found
+
+
+@pytest.mark.parametrize("besides", ["older", "newer"])
+def test_what_came_to_one_line_besides_the_change_is_not_folded_with_it(besides: str) -> None:
+    """The fix came to 17.8 and 18.2 on one day, and one of them has a slower point query of its own, too."""
+    changes = {"scan": 44.2, "insert": 20.0}
+    more = {**changes, "point-query": 9.0}
+    old = step("17", "17.8", more if besides == "older" else changes, FIX)
+    new = step("18", "18.2", more if besides == "newer" else changes, FIX)
+    flat = {"17": ("point-query",), "18": ("point-query",)}
+    releases = released("postgres", DAY, "17.8", "18.2")
+    lead, member = tie([new, old], on_lines(new, old, flat=flat), releases, METRICS)
+    (row,) = lead.lines
+    assert (row.finding, row.change_pct) == (old.key, 44.2)
+    if besides == "newer":
+        assert member.same_as == lead.key and not row.whole, "17.8 cannot speak for the point query"
+        return
+    assert row.whole and not member.folded_under
+    assert [moved.key.test for moved in member.moves] == ["point-query"] and member.tier == "confirmed"
+    assert [(group.worst_test, group.moved) for group in member.groups if group.moved] == [("point-query", 1)]
+    assert member.evidence[-2].startswith("The same change as in 18.2 of line 18")
+    assert member.evidence[-1] == "2 of 3 moves are left out for that."
+
+
+def test_what_the_other_line_could_not_show_or_did_not_measure_is_no_other_change() -> None:
+    changes = {"scan": 44.2, "insert": 20.0}
+    new, old = step("18", "18.2", changes, FIX), step("17", "17.8", {**changes, "point-query": 9.0}, FIX)
+    assert tie([new, old], on_lines(new, old), [], METRICS)[1].same_as == new.key, "18 has no point query"
+    flat = {"18": ("point-query",)}
+    small = old.model_copy(update={"moves": tuple(moved.model_copy(update={"mde_pct": 12.0}) for moved in old.moves)})
+    assert tie([new, small], on_lines(new, small, flat=flat), [], METRICS)[1].same_as == new.key
+    refuted = old.model_copy(
+        update={
+            "moves": tuple(
+                moved.model_copy(update={"tier": "unconfirmed"} if moved.key.test == "point-query" else {})
+                for moved in old.moves
+            )
+        }
+    )
+    assert tie([new, refuted], on_lines(new, refuted, flat=flat), [], METRICS)[1].same_as == new.key
+
+
+def test_a_line_with_more_still_has_the_change_on_both_sides_of_majors() -> None:
+    """18.2 explains nothing of 17.11 → 18.6 that 17.8 has as well, whatever else came to 17.8."""
+    changes = {"scan": 44.2, "insert": 20.0}
+    new, old = step("18", "18.2", changes, FIX), step("17", "17.8", {**changes, "point-query": 9.0}, FIX)
+    step_between = step(MAJORS, "18.6", {"scan": 44.0}).model_copy(update={"previous": "17.11"})
+    flat = {"18": ("point-query",)}
+    told = tie([new, old, step_between], on_lines(new, old, flat=flat), [], METRICS)
+    assert told[2].explained == () and not told[1].same_as

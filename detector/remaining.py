@@ -1,0 +1,41 @@
+"""A finding without the moves that are told elsewhere. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from detector.confirmation import tier_of
+from history.group_summaries import groups_of
+from history.metrics import MetricRegistry
+from history.model import Finding, Move, carried_by
+
+
+def with_moves(finding: Finding, left: Sequence[Move], metrics: MetricRegistry) -> Finding:
+    """`finding` as it were with the moves `left` alone: its tier and all that is told of moves follow from them."""
+    tests = {(group.server, group.metric, group.group): group.tests for group in finding.groups}
+    moved = {move.key.test for move in left}
+    series = {move.key.id for move in left}
+    places = {_place(move) for move in left}
+    rows = (row.model_copy(update={"series": tuple(s for s in row.series if s in series)}) for row in finding.blocks)
+    tier = tier_of(finding.kind, left, metrics)
+    return finding.model_copy(
+        update={
+            "moves": tuple(left),
+            "tier": tier,
+            "trade": tuple(move for move in finding.trade if _place(move) in places),
+            "blocks": tuple(row for row in rows if row.series),
+            "groups": groups_of(carried_by(tier, left), tests),
+            "functions": tuple(change for change in finding.functions if change.test in moved),
+            "plans": tuple(change for change in finding.plans if change.test in moved),
+            "warnings": tuple(sorted({warning for move in left for warning in move.warnings})),
+        }
+    )
+
+
+def _place(move: Move) -> tuple[str, str, str, str]:
+    return move.key.server, move.key.config, move.key.benchmark, move.key.test
+
+
+def left_out_sentence(left: Sequence[Move], finding: Finding) -> str:
+    """How many moves of `finding` are not among those that are `left`."""
+    return f"{len(finding.moves) - len(left)} of {len(finding.moves)} moves are left out for that."
