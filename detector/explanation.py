@@ -123,7 +123,7 @@ def _older_cases(series: Sequence[Series], key: SeriesKey, settings: DetectorSet
 
 def _notes(family: Family, scan: Scan, place: tuple[int, int, int]) -> tuple[str, ...]:
     m, panel = place[0], family.panel
-    notes = list(family.joined)
+    notes = list(family.notes([family.series[place]]))
     if not evidence(panel.metrics)[m]:
         notes.append(
             "This metric repeats another one or is too noisy: it is read at boundaries, it does not make them."

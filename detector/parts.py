@@ -90,7 +90,7 @@ def _breaks(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
             if any(versions.index(left) < release <= versions.index(right) for left, right in breaks_of[move.key.id])
         ]
         if across:
-            sentences = (*of_boundary(family, panel_steps, release, across), *family.joined)
+            sentences = (*of_boundary(family, panel_steps, release, across), *family.notes(across))
             parts.append(_part(family, "environment", release - 1, release, across, sentences))
     return parts
 
@@ -104,7 +104,7 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
     parts = []
     for release, moves in _placed(family, moves_of(family, scan, panel_steps, settings.probability)).items():
         for kind, of_kind in by_kind(moves, settings.metrics).items():
-            sentences = (*of_boundary(family, panel_steps, release, of_kind, moves), *family.joined)
+            sentences = (*of_boundary(family, panel_steps, release, of_kind, moves), *family.notes(of_kind))
             previous = max(at for at in family.measured_at(of_kind) if at < release)
             parts.append(_part(family, kind, previous, release, of_kind, sentences))
     return parts + _drifts(family, panel_steps, settings)

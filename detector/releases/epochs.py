@@ -74,13 +74,26 @@ def scales_of(series: Series, metrics: MetricRegistry) -> Scales:
         return Scales(of_session, by_session)
     join = join_sessions(values_by_scale(series, of_session), newest[0]) if by_session else None
     shifts = join.shifts if join else joined(_control_levels(series, of_session), newest[0])
-    where = f"{series.key.server}: {count} {'sessions' if by_session else 'epochs'}"
-    through = "release that two of them measured" if by_session else "control release"
-    if apart := count - len(shifts):
-        sentence = f"{where}, {apart} of which no {through} joins to that of the newest release"
-    else:
-        sentence = f"{where} joined through the {through}"
+    sentence = _join_sentence(series.key.server, count, count - len(shifts), by_session=by_session)
     return Scales(of_session, by_session, {scale: math.exp(shift) for scale, shift in shifts.items()}, sentence, join)
+
+
+def _join_sentence(server: str, count: int, apart: int, *, by_session: bool) -> str:
+    """How `count` scales are compared, `apart` of which nothing joins to that of the newest release.
+
+    >>> _join_sentence("local", 2, 0, by_session=True)
+    'local: 2 timed sessions are compared through what both measured.'
+    >>> _join_sentence("local", 3, 1, by_session=True)
+    'local: 1 of 3 timed sessions has no release in common with the newest, and is not compared with it.'
+    """
+    scales = "timed sessions" if by_session else "epochs"
+    if apart:
+        has, is_not = ("has", "is") if apart == 1 else ("have", "are")
+        common = "release" if by_session else "control release"
+        them = f"{apart} of {count} {scales} {has} no {common} in common with the newest"
+        return f"{server}: {them}, and {is_not} not compared with it."
+    both = f"what {'both' if count == 2 else 'two or more of them'} measured"
+    return f"{server}: {count} {scales} are compared through {both if by_session else 'the control release'}."
 
 
 def _declared(series: Series, session: str) -> bool:

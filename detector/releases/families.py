@@ -28,6 +28,8 @@ from history.versions import line_of, version_key
 
 #: A step from one line to another counts as so many point releases.
 LINE_GAP = 12.0
+#: So many metrics that are not judged are named.
+MOST_NAMED = 2
 FamilyKey = tuple[str, str, str, str]
 Place = tuple[int, int, int]
 """Metric row, server and test of a series."""
@@ -44,8 +46,15 @@ class Family:
     metrics: MetricRegistry
     panel: Panel
     series: dict[Place, Series]
-    joined: tuple[str, ...]
-    """Sentences about epochs and sessions that were joined or could not be, and about what is not judged."""
+    joined: dict[str, str]
+    """By id of a series: a sentence about the epochs or sessions of it that were joined, or could not be."""
+    unjudged: tuple[str, ...]
+    """Sentences about what is not judged."""
+
+    def notes(self, of: Iterable[Series | Move]) -> tuple[str, ...]:
+        """What is to be said of these series: how their values can be compared, and what else is not judged."""
+        names = sorted(one.key.id for one in of)
+        return (*dict.fromkeys(self.joined[name] for name in names if name in self.joined), *self.unjudged)
 
     def has_both_sides(self, series: Series, release: int) -> bool:
         """Whether a series was measured before the release and from it on, so that it can show a change there."""
@@ -111,7 +120,6 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
     blocks = max((len(point.values) for member in series for point in member.points), default=0)
     raw = np.full((len(metrics), len(servers), len(tests), len(positions), max(blocks, 1)), np.nan)
     scales = {at: scales_of(member, registry) for at, member in index.items()}
-    notes = list(dict.fromkeys(of_series.sentence for of_series in scales.values() if of_series.sentence))
     for at, member in index.items():
         for point in member.points:
             # What has no factor is here only to say what reads differently at a break.
@@ -121,10 +129,10 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
     unknown = [at for at, of_series in scales.items() if of_series.by_session and np.isnan(noise.variance[at])]
     for at in unknown:
         raw[at] = np.nan
-    for m, s in sorted({at[:2] for at in unknown}):
-        notes.append(
-            f"{servers[s]}: {metrics[m].name} is not judged, since nothing was measured twice that could tell its noise"
-        )
+    unjudged = [
+        _not_judged(server, [metrics[m].name for m in sorted({at[0] for at in unknown if at[1] == s})])
+        for s, server in enumerate(servers)
+    ]
     groups = {member.key.test: member.group for member in series}
     labels = [versions[position] for position in positions]
     panel = panel_of_blocks(
@@ -137,7 +145,23 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
         noise=noise,
         joins=_joins(index, scales, place),
     )
-    return Family(dbms, line, config, benchmark, registry, panel, index, tuple(notes))
+    sentences = {member.key.id: scales[at].sentence for at, member in index.items() if scales[at].sentence}
+    return Family(dbms, line, config, benchmark, registry, panel, index, sentences, tuple(filter(None, unjudged)))
+
+
+def _not_judged(server: str, metrics: Sequence[str]) -> str:
+    """Empty without metrics.
+
+    >>> _not_judged("local", ["qps", "cpu/o", "cs/o", "r/o", "f/o"])
+    'local: qps, cpu/o and 3 more timed metrics are not judged: no release has two blocks that would tell their noise.'
+    """
+    if not metrics:
+        return ""
+    if len(metrics) == 1:
+        return f"{server}: {metrics[0]} is not judged: no release has two blocks that would tell its noise."
+    more = len(metrics) - MOST_NAMED
+    named = f"{', '.join(metrics[:MOST_NAMED])} and {more} more timed metrics" if more > 0 else " and ".join(metrics)
+    return f"{server}: {named} are not judged: no release has two blocks that would tell their noise."
 
 
 def _noise_of_blocks(

@@ -126,7 +126,7 @@ def test_controls_of_two_lines_are_not_compared_with_each_other() -> None:
         scales = scales_of(series, shipped_metrics())
         ratio = HOSTS["intel"][series.key.test]
         assert sorted(scales.factors.values()) == pytest.approx(sorted([1.0, 1.0 / ratio]))
-        assert scales.sentence == "local: 2 epochs joined through the control release"
+        assert scales.sentence == "local: 2 epochs are compared through the control release."
         assert control_shift(series, "17.4", "17.5", shipped_metrics()) is None, (
             "the two sessions have no control in common"
         )
@@ -146,7 +146,9 @@ def test_an_epoch_may_be_joined_through_another_and_one_that_is_not_leaves_the_r
     (series,) = [series for series in history.series() if series.key.test == "insert"]
     scales = scales_of(series, shipped_metrics())
     assert sorted(scales.factors.values()) == pytest.approx([1.0, 1.11 / 0.97])
-    assert scales.sentence == "local: 3 epochs, 1 of which no control release joins to that of the newest release"
+    assert scales.sentence == (
+        "local: 1 of 3 epochs has no control release in common with the newest, and is not compared with it."
+    )
     assert set(changes(history.findings())) == {("environment", "epoch", "17.3")}
 
 
@@ -176,7 +178,7 @@ def test_a_step_of_one_host_is_found_whatever_host_comes_after_it() -> None:
     told = {member.key.test: explain(series, member.key) for member in series}
     assert [case.release for case in told["point-query"].cases if case.listed] == ["17.2"]
     assert [case.release for case in told["scan"].cases if case.listed] == ["17.7"]
-    assert "1 of which no control release joins" in told["insert"].notes[0]
+    assert "1 of 2 epochs has no control release in common with" in told["insert"].notes[0]
     assert not [case for case in told["insert"].cases if case.listed]
 
 
