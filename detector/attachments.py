@@ -99,9 +99,24 @@ def attach(
 
 def _listed(settings: Sequence[SettingChange]) -> str:
     """`dives 10 → 200 (new default); ... and 3 more`."""
-    words = [f"{s.name} {_short(s.before)} → {_short(s.after)} ({CHANGED_BY[s.cause]})" for s in settings]
+    words = [
+        f"{s.name} {' → '.join(_short(side) for side in _differing(s.before, s.after))} ({CHANGED_BY[s.cause]})"
+        for s in settings
+    ]
     more = f"; and {len(words) - MOST_SETTINGS} more" if len(words) > MOST_SETTINGS else ""
     return "; ".join(words[:MOST_SETTINGS]) + more
+
+
+def _differing(before: str, after: str) -> tuple[str, str]:
+    """Of long lists of switches what only one side has: cut short, both would read the same.
+
+    >>> _differing("merge=on," + "x=off," * 20 + "mrr=on", "merge=on," + "x=off," * 20 + "mrr=off")
+    ('mrr=on', 'mrr=off')
+    """
+    if max(len(before), len(after)) <= LONGEST_VALUE:
+        return before, after
+    old, new = before.split(","), after.split(",")
+    return ",".join(item for item in old if item not in new), ",".join(item for item in new if item not in old)
 
 
 def _short(value: str) -> str:

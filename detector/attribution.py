@@ -19,6 +19,7 @@ import numpy as np
 from detector.arrays import MAD
 from detector.releases.epochs import comparable, comparable_at, has_own_sessions, scales_of
 from detector.releases.metric_kinds import COSTS, kind_of
+from detector.wording import signed
 from history.metrics import MetricRegistry
 from history.model import BlockValue, Cause, Finding, Move, Series
 
@@ -112,7 +113,7 @@ def origin(
         evidence.append(f"{sides}, so the machine is the same.")
     elif shifts:
         by_metric = ", ".join(
-            f"{100.0 * math.expm1(float(np.median(of_metric))):+z.1f} % in {metric}"
+            f"{signed(100.0 * math.expm1(float(np.median(of_metric))))} in {metric}"
             for metric, of_metric in sorted(shifts.items())
         )
         evidence.append(f"The control release moved by {by_metric} between the sessions of the two sides.")
@@ -140,7 +141,7 @@ def _alike(moves: Sequence[Move], tests: Mapping[tuple[str, str, str], int]) -> 
         if scatter <= ALIKE_SPREAD * abs(middle) / 2.0:
             return (
                 f"{len(changes)} of {measured} tests of {server} moved alike in {metric} "
-                f"({middle:+z.1f} %, scatter {scatter:.1f} %), which points at the machine or the build."
+                f"({signed(middle)}, scatter {scatter:.1f} %), which points at the machine or the build."
             )
     return ""
 

@@ -13,6 +13,7 @@ from statistics import median
 
 from detector.releases.epochs import on_one_scale
 from detector.series_moves import percent
+from detector.wording import signed
 from history.metrics import MetricRegistry
 from history.model import Move, Series, Tier, carried_by
 
@@ -70,7 +71,7 @@ def unexplained_sentence(tier: Tier, moves: Sequence[Move]) -> str:
         return ""
     worst = max(doubted, key=lambda move: (abs(move.change_pct), move.key.id))
     count = f"{len(doubted)} {'move of the time lane is' if len(doubted) == 1 else 'moves of the time lane are'}"
-    changes = f"{worst.key.metric} {worst.change_pct:+z.1f} %, instructions {worst.counted_pct:+z.1f} %"
+    changes = f"{worst.key.metric} {signed(worst.change_pct)}, instructions {signed(worst.counted_pct or 0.0)}"
     them = "it" if len(doubted) == 1 else "them"
     alone = any(move in doubted for move in carried_by(tier, moves))
     rest = "nothing else carries the finding, which proves nothing" if alone else f"no title names {them}"

@@ -9,6 +9,7 @@ import numpy as np
 from detector.releases.families import Family
 from detector.releases.metric_kinds import COSTS, kind_of
 from detector.releases.series_steps import PanelSteps
+from detector.wording import count, signed, span
 from history.metrics import MetricRegistry
 from history.model import Move
 
@@ -39,15 +40,17 @@ def of_boundary(
         of_metric = [move for move in moves if move.key.metric == metric]
         counts = {server: _counted(family, release, of_metric, server, [metric]) for server in servers}
         spread = " and ".join(f"{count} on {server}" if len(servers) > 1 else count for server, count in counts.items())
-        noise = float(np.median([move.noise_pct for move in of_metric]))
-        smallest = float(np.median([move.mde_pct for move in of_metric]))
+        noise = span([move.noise_pct for move in of_metric])
+        smallest = span([move.mde_pct for move in of_metric])
+        each = "the test" if len(of_metric) == 1 else "each test"
         sentences.append(
-            f"{metric}: {f'{spread} moved, ' if together else ''}noise floor {noise:.2g} % from release to release; "
-            f"one such test by itself would show {_short(smallest)} %."
+            f"{metric}: {f'{spread} moved, ' if together else ''}noise floor {noise} from release to release; "
+            f"smallest detectable change of {each} by itself {smallest}."
         )
     both = [move for move in moves if min(move.blocks_before, move.blocks_after) >= 2]
     if both:
-        sentences.append(f"{len(both)} of {len(moves)} moves have two or more blocks of both sides.")
+        has = "has" if len(both) == 1 else "have"
+        sentences.append(f"{len(both)} of {count(len(moves), 'move')} {has} two or more blocks of both sides.")
     else:
         sentences.append("No move has two blocks of both sides: sister tests and metrics carry the evidence.")
     agreeing = _agreeing(moves, family.metrics, moved)
@@ -62,15 +65,10 @@ def of_boundary(
         for server, shift in zip(panel.servers, shifts.tolist(), strict=True):
             if abs(shift) >= WORTH_SAYING:
                 sentences.append(
-                    f"{server}: a shift of {100.0 * np.expm1(shift):+z.1f} % common to all quiet tests of "
+                    f"{server}: a shift of {signed(100.0 * np.expm1(shift))} common to all quiet tests of "
                     f"{panel.releases[release]} was taken away first."
                 )
     return tuple(sentences)
-
-
-def _short(pct: float) -> str:
-    """Two digits, and no exponent from a hundred percent up."""
-    return f"{pct:.2g}" if pct < 99.5 else f"{pct:.0f}"
 
 
 def _counted(family: Family, release: int, moves: Sequence[Move], server: str, metrics: Sequence[str]) -> str:
@@ -81,7 +79,7 @@ def _counted(family: Family, release: int, moves: Sequence[Move], server: str, m
         if member.key.server == server and member.key.metric in metrics and family.has_both_sides(member, release)
     }
     moved = {move.key.test for move in moves if move.key.server == server}
-    return f"{len(moved)} of {len(measured)} tests"
+    return f"{len(moved)} of {count(len(measured), 'test')}"
 
 
 def _agreeing(moves: Sequence[Move], metrics: MetricRegistry, moved: Sequence[Move] = ()) -> str:
@@ -137,15 +135,12 @@ def _in_words(moves: Sequence[Move], metrics: MetricRegistry) -> str:
         of_metric = sorted((move for move in moves if move.key.metric == name), key=lambda move: move.change_pct)
         tests = sorted({move.key.test for move in of_metric})
         where = ", ".join(tests) if len(tests) <= MOST_NAMED else f"{len(tests)} tests"
-        least, most = of_metric[0], of_metric[-1]
         if any(move.near_zero for move in of_metric):
             largest = max(of_metric, key=lambda move: (abs(move.after - move.before), move.key.id))
-            change = f"{largest.before:.4g} -> {largest.after:.4g} {largest.unit}".rstrip()
+            change = f"{largest.before:.4g} → {largest.after:.4g} {largest.unit}".rstrip()
             change = change if len(of_metric) == 1 else f"at most {change}"
-        elif len(of_metric) == 1:
-            change = f"{most.change_pct:+z.1f} %"
         else:
-            change = f"{least.change_pct:+z.1f} to {most.change_pct:+z.1f} %"
+            change = span([move.change_pct for move in of_metric], signed)
         phrases.append(f"{metrics[name].noun} {change} ({where})")
     return ", ".join(phrases)
 
@@ -159,9 +154,9 @@ def of_drift(family: Family, moves: Sequence[Move], first: str) -> tuple[str, ..
         worst = max(of_metric, key=lambda move: abs(move.change_pct))
         text = (
             f"{family.benchmark}, {family.config}: {metric} of {tests} {'test' if tests == 1 else 'tests'} changed "
-            f"slowly since {first}, worst {worst.change_pct:+z.1f} % ({worst.key.test})"
+            f"slowly since {first}, worst {signed(worst.change_pct)} ({worst.key.test})"
         )
         if tests >= FEWEST_FOR_MEDIAN:
-            text += f", median {float(np.median([move.change_pct for move in of_metric])):+z.1f} %"
-        sentences.append(f"{text}.".replace(" -", " −"))
+            text += f", median {signed(float(np.median([move.change_pct for move in of_metric])))}"
+        sentences.append(f"{text}.")
     return *sentences, "No single release took most of it; steps that were found are not counted in."

@@ -155,7 +155,7 @@ def metric_moved(found: Evidence, match: re.Match[str]) -> bool:
     for config, benchmark in {(move.key.config, move.key.benchmark) for move in found.moves(metric=metric)}:
         place = {"config": config, "benchmark": benchmark}
         servers = sorted({move.key.server for move in found.moves(**place)})
-        told = re.findall(r"(\d+) of (\d+) tests(?: on (\S+))?", match["counts"] or "")
+        told = re.findall(r"(\d+) of (\d+) tests?(?: on (\S+))?", match["counts"] or "")
         if all(
             int(moved) <= len({m.key.test for m in found.moves(metric=metric, server=server or servers[0], **place)})
             and int(of) <= max(found.measured([metric], server=server or servers[0], **place))
@@ -233,9 +233,11 @@ def plans(found: Evidence, match: re.Match[str]) -> bool:
 def unexplained(found: Evidence, match: re.Match[str]) -> bool:
     doubted = [m for m in found.finding.moves if m.counted_pct is not None and m.tier != "confirmed"]
     worst = [m for m in doubted if (m.key.test, m.key.metric) == (match["test"], match["metric"])]
-    said = f"{match['change']}, {match['counted']}"
-    return int(match["count"]) == len(doubted) and said in [
-        f"{m.change_pct:+z.1f}, {m.counted_pct:+z.1f}" for m in worst
+    told = [float(match[name].replace("−", "-")) for name in ("change", "counted")]
+    return int(match["count"]) == len(doubted) and told in [
+        [float(f"{value:.{1 if abs(value) >= 0.995 else 2}f}") for value in (m.change_pct, m.counted_pct)]
+        for m in worst
+        if m.counted_pct is not None
     ]
 
 
@@ -280,21 +282,21 @@ def discovered(found: Evidence, match: re.Match[str]) -> bool:
 
 
 TESTS_MOVED = (
-    r"(?P<server>\S+) \((?P<benchmark>[^,]+), (?P<config>[^)]+)\): (?P<moved>\d+) of (?P<tests>\d+) tests moved"
+    r"(?P<server>\S+) \((?P<benchmark>[^,]+), (?P<config>[^)]+)\): (?P<moved>\d+) of (?P<tests>\d+) tests? moved"
     r"(?:, in one metric or more)?\."
 )
-TWO_BLOCKS = r"(\d+) of (\d+) moves have two or more blocks of both sides\."
+TWO_BLOCKS = r"(\d+) of (\d+) moves? (?:has|have) two or more blocks of both sides\."
 AGREEING = r"\d+ of \d+ tests? that moved in throughput moved in CPU cost the (?:same way|other way.*)\."
 
 
 #: What a sentence looks like, and what says whether it is true.
 def joined(found: Evidence, match: re.Match[str]) -> bool:
-    """No more than the sessions that timed any series of the server in the finding's line."""
+    """No more than the sessions that timed a series of the server that moved; what is counted needs no such thing."""
+    moved = [found.series[move.key.id] for move in found.moves(server=match["server"])]
     sessions = {
         name
-        for one in found.series.values()
-        if (one.key.server, one.key.line) == (match["server"], found.finding.line)
-        and found.metrics[one.key.metric].lane == "time"
+        for one in moved
+        if found.metrics[one.key.metric].lane == "time"
         for name in one.sessions or (block.session_id for point in one.points for block in point.values)
     }
     return int(match["count"]) <= len(sessions)
@@ -324,7 +326,10 @@ SENTENCES: list[tuple[str, Callable[[Evidence, re.Match[str]], bool]]] = [
         unexplained,
     ),
     (r"(\d+) of (\d+) moves are left out for that\.", left_out),
-    (r"(?P<server>[^:]+): (?P<count>\d+) sessions(?: joined through|, \d+ of which no) .*", joined),
+    (
+        r"(?P<server>[^:]+): (?:\d+ of )?(?P<count>\d+) timed sessions (?:are compared through|has no|have no) .*",
+        joined,
+    ),
     (r"(\d+) more moves? (?:is|are) of an older set-up of the host\.", older),
     (
         r"Discovered in (?P<blocks>\d+) blocks? of (?P<sessions>[^;]+); (?P<rest>.*?)(?:; more blocks are needed)?\.",

@@ -73,7 +73,7 @@ def test_beside_another_move_it_is_told_in_units(beside: Finding) -> None:
     assert (group.median_pct, group.worst_pct, group.worst_test) == (0.0, 0.0, "test-0")
     assert group.worst_levels == (reads.before, reads.after)
     said = [sentence for sentence in beside.evidence if "storage reads" in sentence]
-    assert said and said[0].startswith("Near zero, so told in units: storage reads per operation 0 -> 0.0")
+    assert said and said[0].startswith("Near zero, so told in units: storage reads per operation 0 → 0.0")
     assert Finding.model_validate_json(beside.model_dump_json()) == beside
 
 
