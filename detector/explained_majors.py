@@ -18,6 +18,7 @@ from datetime import date
 
 from detector.remaining import left_out_sentence, with_moves
 from detector.signatures import SAME_DAY, Signature, StepKey, contained, functions_alike, log_steps, signature_of
+from detector.wording import signed
 from history.keys import boundary
 from history.metrics import MetricRegistry
 from history.model import (
@@ -118,13 +119,13 @@ def _explained(
     """What is explained of each moved series: by findings `inside` its line and changes `shown` by it, less what is
     `on_both` sides."""
     gained: dict[SeriesKey, dict[str, float]] = defaultdict(dict)
-    lost: dict[SeriesKey, list[float]] = defaultdict(list)
+    lost: dict[SeriesKey, dict[str, float]] = defaultdict(dict)
     for finding in inside:
         for move in _with_levels(finding.moves):
             gained[_on_majors(move)][finding.key] = math.log(move.after / move.before)
     for finding in on_both:
         for move in _with_levels(finding.moves):
-            lost[_on_majors(move)].append(math.log(move.after / move.before))
+            lost[_on_majors(move)][finding.key] = math.log(move.after / move.before)
     for change in shown:
         steps = log_steps(change.moves)
         for move in step.moves:
@@ -139,17 +140,25 @@ def _explained(
         by = [key for key in sorted(of_series) if key in own_kind and of_series[key] * whole_step > 0]
         if not by:
             continue
-        part = math.fsum(of_series.values()) - math.fsum(lost[move.key])
+        part = math.fsum(of_series.values()) - math.fsum(lost[move.key].values())
+        less = [*(key for key in sorted(of_series) if key not in by), *sorted(lost[move.key])]
         too_much = part / whole_step > MOST_PART and abs(whole_step - part) > _unseen(move, metrics)
         if part / whole_step >= LEAST_PART and not too_much:
             # What is sure is not told by what is not.
             sure = all(TIERS.index(own_kind[key].tier) >= TIERS.index(move.tier) for key in by)
-            explained.append(_step(move, whole_step, part, by, metrics, sure=sure))
+            explained.append(_step(move, whole_step, part, by, less, metrics, sure=sure))
     return explained
 
 
 def _step(
-    move: Move, whole_step: float, part: float, by: Sequence[str], metrics: MetricRegistry, *, sure: bool
+    move: Move,
+    whole_step: float,
+    part: float,
+    by: Sequence[str],
+    less: Sequence[str],
+    metrics: MetricRegistry,
+    *,
+    sure: bool,
 ) -> ExplainedStep:
     rest = whole_step - part
     return ExplainedStep(
@@ -158,6 +167,7 @@ def _step(
         explained_pct=100.0 * math.expm1(part),
         rest_pct=100.0 * math.expm1(rest),
         by=tuple(by),
+        less=tuple(less),
         whole=sure
         and part / whole_step >= HALF
         and abs(rest) <= max(REST_PART * abs(whole_step), _unseen(move, metrics)),
@@ -177,7 +187,7 @@ def _rest(
     for one in explained:
         for key in one.by:
             sizes[at_points[key].same_as or key] += abs(math.log1p(one.explained_pct / 100.0))
-    sentences = [explained_sentence(one, [at_points[key] for key in one.by]) for one in _by_size(explained)]
+    sentences = [explained_sentence(one, at_points) for one in _by_size(explained)]
     if len(sentences) > MOST_NAMED:
         sentences[MOST_NAMED:] = [f"{len(sentences) - MOST_NAMED} more series are explained in the same way."]
     whole = {one.key for one in explained if one.whole}
@@ -202,29 +212,38 @@ def _with_step(
     of_change = {finding.key for finding in at_points if lead.key in (finding.key, finding.same_as)}
     largest = _by_size(one for one in explained if of_change & set(one.by))[0]
     sides = " → ".join(boundary(step.dbms, MAJORS, version) for version in (step.previous, step.release))
-    others = _listing([finding for finding in at_points if finding.key in largest.by and finding.key not in of_change])
-    sentence = (
-        f"Between majors, {sides}: {f'with {others} ' if others else ''}it explains {_percent(largest.explained_pct)} "
-        f"of {_percent(largest.change_pct)} in {largest.key.test} ({largest.key.metric})."
-    )
+    others = [finding for finding in at_points if finding.key in largest.by and finding.key not in of_change]
+    explain = f"this and the {_changes(others)} explain" if others else "this change explains"
+    sentence = f"Between majors, {sides}: {explain} {_part(largest, {one.key: one for one in at_points})}."
     rows = lead.lines
     if line:
         rows = (*rows, ChangeLine.of(step, line, largest.key.test, largest.key.metric))
     return lead.model_copy(update={"lines": rows, "evidence": (*lead.evidence, sentence)})
 
 
-def explained_sentence(one: ExplainedStep, findings: Sequence[Finding]) -> str:
-    """`18.2 explains +44.9 of +45.6 % in scan.range100 (insn/o).`"""
-    explain = f"{_listing(findings)} explain{'s' * (len(findings) == 1)}"
-    part = f"{explain} {_percent(one.explained_pct)} of {_percent(one.change_pct)}"
-    left = "" if one.whole else f"; {_percent(one.rest_pct)} is left"
-    return f"{part} in {one.key.test} ({one.key.metric}){left}."
+def explained_sentence(one: ExplainedStep, findings: Mapping[str, Finding]) -> str:
+    """`The change at 18.2 explains +44.9 of the +45.6 % in scan.range100 (insn/o).`; `findings` by key."""
+    left = "" if one.whole else f"; {signed(one.rest_pct)} is left"
+    changes = _changes([findings[key] for key in one.by])
+    return f"The {changes} explain{'s' * (len(one.by) == 1)} {_part(one, findings)}{left}."
 
 
-def _listing(findings: Iterable[Finding]) -> str:
-    """Releases in their order: `8.0.20, 8.0.28 and 8.0.35`."""
-    names = [one.release for one in sorted(findings, key=lambda one: version_key(one.dbms, one.release))]
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+def _changes(findings: Sequence[Finding]) -> str:
+    """`change at 18.2`, or `changes at 8.0.20, 8.0.28 and 8.0.35`: releases in their order."""
+    names = list(
+        dict.fromkeys(one.release for one in sorted(findings, key=lambda one: version_key(one.dbms, one.release)))
+    )
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f"{'change' if len(names) == 1 else 'changes'} at {listed}"
+
+
+def _part(one: ExplainedStep, findings: Mapping[str, Finding]) -> str:
+    """`+44.9 of the +45.6 % in scan.range100 (insn/o)`, or `all of the +44.1 %` where it is as much or more; `net of
+    the change at 17.3` where that is taken off."""
+    part, step = signed(one.explained_pct), signed(one.change_pct)
+    every = one.whole and (part == step or abs(one.explained_pct) >= abs(one.change_pct))
+    net = f", net of the {_changes([findings[key] for key in one.less])}" if one.less else ""
+    return f"{'all' if every else part.removesuffix(' %')} of the {step} in {one.key.test} ({one.key.metric}){net}"
 
 
 def _by_size(explained: Iterable[ExplainedStep]) -> list[ExplainedStep]:
@@ -237,7 +256,3 @@ def _with_levels(moves: Iterable[Move]) -> list[Move]:
 
 def _on_majors(move: Move) -> SeriesKey:
     return move.key.model_copy(update={"line": MAJORS})
-
-
-def _percent(value: float) -> str:
-    return f"{value:+z.1f} %"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from detector.confirmation import tier_of
+from detector.settings_split import of_tests
 from history.group_summaries import groups_of
 from history.metrics import MetricRegistry
 from history.model import Finding, Move, carried_by
@@ -25,11 +26,21 @@ def with_moves(finding: Finding, left: Sequence[Move], metrics: MetricRegistry) 
             "trade": tuple(move for move in finding.trade if _place(move) in places),
             "blocks": tuple(row for row in rows if row.series),
             "groups": groups_of(carried_by(tier, left), tests),
+            **_split_of(finding, left),
             "functions": tuple(change for change in finding.functions if change.test in moved),
             "plans": tuple(change for change in finding.plans if change.test in moved),
             "warnings": tuple(sorted({warning for move in left for warning in move.warnings})),
         }
     )
+
+
+def _split_of(finding: Finding, left: Iterable[Move]) -> dict[str, object]:
+    """What the moves that are left are made of, settings or code, where that was measured."""
+    if not finding.split:
+        return {}
+    split = of_tests(finding.split, {(move.key.test, move.key.metric) for move in left})
+    caused = finding.cause == finding.split.cause
+    return {"split": split, **({"cause": split.cause} if caused and split and split.cause else {})}
 
 
 def _place(move: Move) -> tuple[str, str, str, str]:

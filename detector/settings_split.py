@@ -11,7 +11,7 @@ whole step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from detector.compare import Comparison
 from history.model import LeftSetting, Part, SettingChange, SettingsSplit, SplitCause, SplitRow
@@ -89,7 +89,26 @@ def split_of(
     )
 
 
-def together(comparisons: Sequence[Comparison]) -> Part:
+def of_tests(split: SettingsSplit, tests: Container[tuple[str, str]]) -> SettingsSplit | None:
+    """The split of some of its tests, by (test, metric); None where it says nothing of them."""
+    rows = tuple(row for row in split.tests if (row.test, row.metric) in tests)
+    if not rows:
+        return None
+    different = [row for row in rows if row.cause] or list(rows)
+    metrics = [row.metric for row in different]
+    leading = max(dict.fromkeys(metrics), key=metrics.count)
+    told = [row for row in different if row.metric == leading]
+    update = {
+        "cause": of_family(row.cause for row in rows),
+        "settings": together([row.settings for row in told]),
+        "code": together([row.code for row in told]),
+        "metric": leading,
+        "tests": rows,
+    }
+    return split.model_copy(update=update)
+
+
+def together(comparisons: Sequence[Comparison | Part]) -> Part:
     """The geometric mean of the changes of several tests, with the interval of that mean.
 
     >>> mean = together([Comparison("DIFFERENT", 21.0, 10.0, 33.1, 2, 2), Comparison("SAME", 0.0, 0.0, 0.0, 2, 2)])
@@ -98,11 +117,18 @@ def together(comparisons: Sequence[Comparison]) -> Part:
     """
     many = len(comparisons)
     middle = math.fsum(_log(one.change_pct) for one in comparisons) / many
-    if not all(math.isfinite(one.low_pct) and math.isfinite(one.high_pct) for one in comparisons):
+    half = math.sqrt(math.fsum(_half_width(one) ** 2 for one in comparisons)) / many
+    if not math.isfinite(half):
         return Part(change_pct=_percent(middle))
-    halves = [(_log(one.high_pct) - _log(one.low_pct)) / 2.0 for one in comparisons]
-    half = math.sqrt(math.fsum(half * half for half in halves)) / many
     return Part(change_pct=_percent(middle), low_pct=_percent(middle - half), high_pct=_percent(middle + half))
+
+
+def _half_width(one: Comparison | Part) -> float:
+    """Half the width of an interval, in logs; infinite where there is none."""
+    low, high = one.low_pct, one.high_pct
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return math.inf
+    return (_log(high) - _log(low)) / 2.0
 
 
 def _log(pct: float) -> float:

@@ -228,6 +228,8 @@ class ExplainedStep(Row):
     """What is left, as a factor: 1 + change is (1 + explained) times (1 + rest)."""
     by: tuple[Name, ...]
     """Keys of these findings."""
+    less: tuple[Name, ...] = Field(default=(), exclude_if=operator.not_)
+    """Keys of findings that `explained_pct` is net of: what went the other way, and what came to the older line."""
     whole: bool
     """Whether what is left is no change of its own."""
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from detector.explained_majors import explain_majors
 from detector.shared_changes import Group, groups, tie
 from detector.signatures import Signature, agreement, contained, signature_of, similarity
-from history.model import MAJORS, Finding, FunctionChange, Release, Series, Tier
+from history.model import MAJORS, Finding, FunctionChange, Part, Release, Series, SettingsSplit, SplitRow, Tier
 from tests.builders import METRICS, finding, move, series, series_key
 
 DAY, OTHER_DAY = date(2026, 2, 12), date(2026, 5, 14)
@@ -274,9 +274,46 @@ def test_two_point_releases_explain_their_product() -> None:
     findings = explained(*both, majors)
     told = findings[majors.key]
     (one,) = told.explained
-    assert any("18.2 and 18.4 explain +69.0 % of +69.0 % in scan (insn/o)." in line for line in told.evidence)
-    assert any("17 → 18: with 18.4 it explains +69.0 % of +69.0 %" in line for line in findings[both[0].key].evidence)
+    assert "The changes at 18.2 and 18.4 explain all of the +69.0 % in scan (insn/o)." in told.evidence
+    assert any(
+        line.startswith("Between majors, 17 → 18: this and the change at 18.4 explain all of the +69.0 %")
+        for line in findings[both[0].key].evidence
+    )
     assert one.explained_pct == pytest.approx(69.0) and one.whole and len(one.by) == len(told.explained_by) == 2
+
+
+def test_what_went_the_other_way_and_what_both_sides_have_is_named_where_it_is_taken_off() -> None:
+    """+44.9 % at 18.2, −10 % at 18.4 and +5 % at 17.3 are +24.2 % between 17.11 and 18.6, not +44.9 %."""
+    gain = finding("18.4", "18.3", line="18", kind="improvement", changes={"scan": 10.0}, plans=False, functions=False)
+    lead, both = step("18", "18.2", {"scan": 44.9}, FIX), step("17", "17.3", {"scan": 5.0})
+    majors = between(25.0)
+    told = explained(lead, gain, both, majors)[majors.key]
+    assert told.explained[0].by == (lead.key,) and set(told.explained[0].less) == {gain.key, both.key}
+    assert told.evidence[-2].startswith(
+        "The change at 18.2 explains +24.2 of the +25.0 % in scan (insn/o), net of the changes at 17.3 and 18.4"
+    )
+
+
+def test_a_step_without_what_is_explained_is_split_without_it() -> None:
+    """Code of 13 → 14 was told with the scan that the title leaves out: +10.1 % beside tests of +2 to +5 %."""
+    majors = between(45.0)
+    rows = tuple(
+        SplitRow(
+            test=test,
+            metric="insn/o",
+            cause="product",
+            settings=Part(change_pct=0.0, low_pct=-0.2, high_pct=0.2),
+            code=Part(change_pct=size, low_pct=size - 0.2, high_pct=size + 0.2),
+        )
+        for test, size in (("scan", 45.0), ("insert", 3.0))
+    )
+    both = SettingsSplit(
+        cause="product", settings=Part(change_pct=0.0), code=Part(change_pct=22.2), metric="insn/o", tests=rows
+    )
+    told = explained(step("18", "18.2", {"scan": 44.9}, FIX), majors.model_copy(update={"split": both}))[majors.key]
+    assert [move.key.test for move in told.moves] == ["insert"] and told.split is not None
+    assert [row.test for row in told.split.tests] == ["insert"]
+    assert told.split.code.change_pct == pytest.approx(3.0) and told.split.code.low_pct == pytest.approx(2.8, abs=1e-3)
 
 
 def test_functions_of_a_line_without_point_releases_tie_its_step_to_the_change() -> None:

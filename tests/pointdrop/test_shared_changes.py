@@ -72,7 +72,9 @@ def test_the_fix_of_five_lines_is_one_change(detect: Detect) -> None:
     assert {move.key.test for move in between.moves} == {"point-query.range100", "random-points.range100"}
     assert "2 of 4 moves are left out for that." in between.evidence
     assert [row.between_majors for row in lead.lines] == [False, True]
-    assert any("18.2 explains +4" in line and "in scan.range100 (insn/o)." in line for line in between.evidence)
+    assert any(
+        "The change at 18.2 explains +4" in line and "in scan.range100 (insn/o)." in line for line in between.evidence
+    )
     assert not {change.test for change in between.functions} & {"scan.range100", "insert.range100"}
 
 
@@ -89,7 +91,7 @@ def test_a_step_between_majors_that_is_explained_whole_is_told_by_its_change_alo
     assert {member.key for member in subject.members} == {OLDER, BETWEEN}
     assert sum(count_findings(list(findings.values())).values()) == 1
     text = finding_text(findings[BETWEEN], METRICS)
-    assert f"the same change as {NEWEST}" in text
+    assert f"explained by {NEWEST}" in text
     table = findings_frame(findings.values(), METRICS).set_index("finding")
     assert table["folded_under"].to_dict() == {NEWEST: "", OLDER: NEWEST, BETWEEN: NEWEST}
 
