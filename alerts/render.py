@@ -22,7 +22,7 @@ from alerts.trackers import Draft
 from history.model import Finding
 from presentation import sentences
 from presentation.addresses import of_finding
-from presentation.change_lines import line_rows, probably_affected
+from presentation.change_lines import how_sure, line_rows, probably_affected
 from presentation.commands import commands, measurable_here, source_address
 from presentation.findings import functions_frame, groups_frame, records
 from presentation.headline import Headline, title
@@ -73,7 +73,7 @@ def render(
         "summary": sentences.summary(finding, lead),
         "noise": sentences.context(finding, lead, metrics),
         "groups": records(groups_frame(finding, metrics))[:GROUP_ROWS],
-        "lines": line_rows(finding, metrics),
+        "lines": [(row, how_sure(finding.dbms, row)) for row in line_rows(finding, metrics)],
         "back": subject.back,
         "probable": probably_affected(finding),
         "trends": fenced(trend_lines(context.trends, context.releases, finding.release)),

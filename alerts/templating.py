@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from alerts.safetext import Markdown, code, fenced, prose
 from presentation.near_zero import median_change, worst_change
 from presentation.number_format import grouped, sides, signed
-from presentation.sentences import TIER_WORDS
 
 
 def _only_safe(value: object) -> str:
@@ -51,7 +50,6 @@ def environment() -> Environment:
     env.filters.update(
         code=code,
         prose=prose,
-        tier=TIER_WORDS.__getitem__,
         signed=markdown_filter(signed),
         grouped=markdown_filter(grouped),
         median_change=markdown_filter(median_change),

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from history.keys import boundary
 from history.metrics import MetricRegistry
-from history.model import ChangeLine, Finding
+from history.model import MAJORS, ChangeLine, Finding
 from history.versions import version_key
 from presentation.headline import headline_moves
 from presentation.number_format import listing
+from presentation.sentences import TIER_WORDS
 
 
 def line_rows(finding: Finding, metrics: MetricRegistry) -> list[ChangeLine]:
@@ -22,6 +24,22 @@ def line_rows(finding: Finding, metrics: MetricRegistry) -> list[ChangeLine]:
     test, metric = (told.test, told.metric) if told else (lead.test, lead.metric)
     others = sorted(finding.lines, key=lambda row: (version_key(finding.dbms, row.release), row.finding), reverse=True)
     return [ChangeLine.of(finding, finding.line, test, metric), *others]
+
+
+def told_elsewhere(finding: Finding) -> tuple[str, tuple[str, ...]]:
+    """Words, and keys of the findings that tell this one: a line's of the change that leads it, a step's between majors
+    of all changes that explain it; `("", ())` for what is told by itself."""
+    if finding.same_as:
+        return "the same change as", (finding.same_as,)
+    return ("explained by", finding.explained_by) if finding.folded_under else ("", ())
+
+
+def how_sure(dbms: str, row: ChangeLine) -> str:
+    """`confirmed`; `suspected, between majors 13 → 14` of a line in which only that step shows the change."""
+    if not row.between_majors:
+        return TIER_WORDS[row.tier]
+    older, newer = (boundary(dbms, MAJORS, version) for version in (row.previous, row.release))
+    return f"{TIER_WORDS[row.tier]}, between majors {older} → {newer}"
 
 
 def probably_affected(finding: Finding) -> str:

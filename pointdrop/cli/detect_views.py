@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from presentation import sentences
-from presentation.change_lines import line_rows, probably_affected
+from presentation.change_lines import how_sure, line_rows, probably_affected, told_elsewhere
 from presentation.findings import (
     FINDING_COLUMNS,
     finding_record,
@@ -17,7 +17,7 @@ from presentation.findings import (
 )
 from presentation.headline import headline, release_name, title
 from presentation.near_zero import levels_text
-from presentation.number_format import grouped, interval, probability, signed
+from presentation.number_format import grouped, interval, listing, probability, signed
 from presentation.ranking import BETWEEN_MAJORS, POINT_RELEASES, section_of
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
         )
     if len(moves) > MOVES_SHOWN:
         lines.append(f"  and {len(moves) - MOVES_SHOWN} smaller moves")
-    if finding.folded_under:
-        lines.append(f"  the same change as {finding.folded_under}")
+    if told := _told(finding):
+        lines.append(f"  {told}")
     for row in line_rows(finding, metrics)[1:]:
         lines.append(
             f"  the same change in line {row.line}: {row.release} after {row.previous}, {row.test} {row.metric} "
-            f"{signed(row.change_pct)}, {sentences.TIER_WORDS[row.tier]}{', between majors' * row.between_majors} "
+            f"{signed(row.change_pct)}, {how_sure(finding.dbms, row)} "
             f"({row.finding})"
         )
     if probable := probably_affected(finding):
@@ -60,6 +60,12 @@ def finding_text(finding: Finding, metrics: MetricRegistry) -> str:
     lines += [f"  {sentence}" for sentence in (sentences.suspect_range(finding), *finding.evidence)]
     lines += [f"  warning: {warning}" for warning in sentences.warnings(finding)]
     return "\n".join(lines) + "\n"
+
+
+def _told(finding: Finding) -> str:
+    """`the same change as postgres/18/18.2/regression`; empty for what is told by itself."""
+    words, keys = told_elsewhere(finding)
+    return f"{words} {listing(keys)}" if keys else ""
 
 
 def findings_text(findings: Sequence[Finding], metrics: MetricRegistry) -> str:
@@ -76,9 +82,12 @@ def findings_text(findings: Sequence[Finding], metrics: MetricRegistry) -> str:
 def findings_for_people(findings: Sequence[Finding], metrics: MetricRegistry) -> dict[str, list[dict[str, Any]]]:
     """A row a finding, by the section it stands in."""
     sections: dict[str, list[dict[str, Any]]] = {POINT_RELEASES: [], BETWEEN_MAJORS: []}
+    elsewhere = {finding.key: _told(finding) for finding in findings}
     if findings:  # pandas is loaded for rows alone
         for row in records(findings_frame(findings, metrics)):
             words = {"how sure": sentences.TIER_WORDS[row["tier"]], "cause": sentences.CAUSES[row["cause"]]}
+            if told := elsewhere[row["finding"]]:
+                words["title"] = f"{row['title']}; {told}"
             sections[section_of(row["line"])].append(row | words)
     return sections
 

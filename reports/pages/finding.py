@@ -12,7 +12,7 @@ from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, FunctionChange, IssueLink, Move, SeriesKey
 from presentation import addresses, sentences
 from presentation.addresses import LineKey
-from presentation.change_lines import line_rows, probably_affected
+from presentation.change_lines import how_sure, line_rows, probably_affected
 from presentation.commands import commands, source_address
 from presentation.findings import functions_frame, groups_frame, moves_frame, ordered_moves, records
 from presentation.headline import headline_moves
@@ -250,9 +250,10 @@ def finding_context(finding: Finding, snapshot: Snapshot, settings: ReportSettin
         "effects": effects(ordered_moves(finding, metrics)),
         "groups": records(groups_frame(finding, metrics)),
         "sure": sentences.TIERS[finding.tier],
-        "lines": [(row, addresses.of_finding(row.finding)) for row in line_rows(finding, metrics)],
+        "lines": [
+            (row, how_sure(finding.dbms, row), addresses.of_finding(row.finding)) for row in line_rows(finding, metrics)
+        ],
         "probable": probably_affected(finding),
-        "told_in": (finding.folded_under, addresses.of_finding(finding.folded_under)) if finding.folded_under else None,
         "operations": operation_tables(finding, snapshot, metrics),
         "functions": function_tables(finding, function_changes(finding, snapshot, metrics)),
         "events": events,

@@ -9,6 +9,7 @@ from history.metrics import MetricRegistry
 from history.model import MAJORS, Finding, FindingEvent, IssueLink
 from presentation import addresses
 from presentation.addresses import LineKey
+from presentation.change_lines import told_elsewhere
 from presentation.findings import groups_frame, records
 from presentation.headline import (
     KIND_CLASSES,
@@ -22,7 +23,7 @@ from presentation.headline import (
     title,
     verdict,
 )
-from presentation.number_format import signed
+from presentation.number_format import listing, signed
 from presentation.sentences import TIER_WORDS
 
 #: Events that change where a finding stands, as alerts have them; a test keeps the two equal.
@@ -100,6 +101,17 @@ class FindingSummary:
     @property
     def sure(self) -> str:
         return TIER_WORDS[self.finding.tier]
+
+    @property
+    def also(self) -> str:
+        """The releases of other lines that the same change came to: `17.8 and 14.24`; empty for one line."""
+        return listing([row.release for row in self.finding.lines]) if self.finding.lines else ""
+
+    @property
+    def told_in(self) -> tuple[str, list[tuple[str, str]]]:
+        """`the same change as` or `explained by`, and (key, address) of what tells it; empty for the rest."""
+        words, keys = told_elsewhere(self.finding)
+        return words, [(key, addresses.of_finding(key)) for key in keys]
 
     @property
     def unmeasured(self) -> str:
