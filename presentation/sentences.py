@@ -39,6 +39,8 @@ CAUSES: dict[Cause, str] = {
     "epoch": "the host's set-up",
     "sla": "a missed target rate",
 }
+#: What a split of several tests is of: those that differ, all where none does.
+TOGETHER = "the tests together"
 #: Who did it, by the cause of a split.
 DID: dict[SplitCause, str] = {
     "config": "the settings did it",
@@ -54,14 +56,14 @@ TIER_WORDS: dict[Tier, str] = {
 }
 #: What each tier means.
 TIERS: dict[Tier, str] = {
-    "provisional": "seen once, and not yet clear from measuring again",
+    "provisional": "seen once, and not confirmed by later blocks",
     "confirmed": "measured again, and seen again",
     "unconfirmed": "measured again, and not seen",
 }
 
 
 def sureness(tier: Tier) -> str:
-    """`Suspected: seen once, and not yet clear from measuring again.`"""
+    """`Suspected: seen once, and not confirmed by later blocks.`"""
     word = TIER_WORDS[tier]
     return f"{word[:1].upper()}{word[1:]}: {TIERS[tier]}."
 
@@ -76,22 +78,20 @@ def shown_part(part: Part) -> str:
 def split_sentence(
     split: SettingsSplit, name: Callable[[str], str] = str, whole: str = "it", rest: str = "code"
 ) -> str:
-    """What the `whole` difference is made of: settings, and the `rest`; `name` makes the name of a setting safe for
+    """By how much settings change `whole`, and by how much the `rest` does; `name` makes the name of a setting safe for
     where it will stand.
 
     >>> from history.model import SettingChange
     >>> parts = {"settings": Part(change_pct=58.5, low_pct=57.9, high_pct=59.1), "code": Part(change_pct=0.1)}
     >>> change = SettingChange(name="dives", before="10", after="200", cause="default")
     >>> split_sentence(SettingsSplit(cause="config", **parts, held=(change,)))
-    'Settings account for +58.5 % (+57.9 to +59.1 %) of it (dives), code for +0.10 %: the settings did it.'
+    'Settings (dives) change it by +58.5 % (+57.9 to +59.1 %), code by +0.10 %: the settings did it.'
     """
     names = [change.name for change in split.held] if split.cause != "product" else []  # no part of it is theirs
     more = f" and {len(names) - MOST_SETTINGS} more" if len(names) > MOST_SETTINGS else ""
     which = f" ({', '.join(map(name, names[:MOST_SETTINGS]))}{more})" if names else ""
     settings, code = shown_part(split.settings), shown_part(split.code)
-    return (
-        f"Settings account for {settings} of {whole}{which}, {rest} for {code}: {DID[split.cause].format(code=rest)}."
-    )
+    return f"Settings{which} change {whole} by {settings}, {rest} by {code}: {DID[split.cause].format(code=rest)}."
 
 
 def summary(finding: Finding, lead: Headline) -> str:
@@ -101,35 +101,39 @@ def summary(finding: Finding, lead: Headline) -> str:
     if finding.kind == "environment":
         return (
             f"On {listing(lead.servers)} {test} {changed} since {release_name(finding)} was measured, and the evidence "
-            f"points at the machine, not at {dbms_name(finding.dbms)}. {spread(lead)}"
+            f"points at the machine, not at {dbms_name(finding.dbms)}. {spread(finding, lead)}"
         )
-    than = f"than {'on ' if lead.verb == 'needs' else ''}{finding.previous}"
-    where = f"{finding.dbms} {finding.release}"
+    # Levels are of all releases up to the boundary, and from it on.
+    changed += f" from {finding.dbms} {finding.release} on than up to {finding.previous}"
     if finding.line == MAJORS:
         before, after = (boundary(finding.dbms, MAJORS, side) for side in (finding.previous, finding.release))
-        than += f", the newest measured releases of {after} and {before}"
+        changed += f", the newest measured releases of {after} and {before}"
     if finding.kind == "drift":
         # The change is that of the newest release; the finding's own is the first at which it was clear.
-        where = f"{finding.dbms} {finding.line}"
-        than += f" in small steps, none of them large enough alone; it is clear since {finding.release}"
+        changed = (
+            f"on {finding.dbms} {finding.line} {lead.changed}{lead.per} than {'on ' if lead.verb == 'needs' else ''}"
+            f"{finding.previous} in small steps, none of them large enough alone; it is clear since {finding.release}"
+        )
     compiler = built(finding)
     # Settings can be told from the rest, the compiler cannot.
     rest = "code with its compiler" if compiler else "code"
     made_of = "."
     if split := finding.split:
         # A rate and a cost have other signs, and the split is of all tests, not of the worst.
-        own = "it" if lead.change.tests == 1 else "the step of all tests together"
-        whole = own if split.metric in ("", lead.metric) else f"the step in {split.metric}"
+        own = "it" if lead.change.tests == 1 else TOGETHER
+        whole = own if split.metric in ("", lead.metric) else f"{split.metric} of {TOGETHER}"
         made_of = f"; {_lower(split_sentence(split, whole=whole, rest=rest))}"
     trade = f", for {lead.trade}" if lead.trade else ""
-    return f"{test} on {where} {changed} {than}{trade}{compiler}{made_of} {spread(lead)}"
+    return f"{test} {changed}{trade}{compiler}{made_of} {spread(finding, lead)}"
 
 
-def spread(lead: Headline) -> str:
+def spread(finding: Finding, lead: Headline) -> str:
     """How many tests moved, of how many, from least to most."""
     change, elsewhere = lead.change, [server for server in lead.servers if server != lead.server]
     tests = f"{lead.moved} of {count(lead.tests, 'test')}" if lead.tests else count(lead.moved, "test")
     noise = "its noise" if lead.moved == 1 else "their noise"
+    if any(step.whole for step in finding.explained) and not finding.wholly_explained:
+        noise += " and than changes at point releases explain"
     groups = f" ({lead.what})" if lead.what else ""
     ends = change.ends if " to " in change.ends else f"each by {change.ends}"
     several = f": {', '.join(filter(None, (ends, change.typical)))}" if change.tests > 1 else ""

@@ -9,7 +9,7 @@ from alerts.safetext import code
 from history.model import SettingsSplit
 from pointdrop.jobs.compare import CompareReport, Function, SplitReport, TestRow
 from presentation.number_format import sides
-from presentation.sentences import shown_part, split_sentence
+from presentation.sentences import TOGETHER, shown_part, split_sentence
 
 MARKS = {"regression": "▼", "improvement": "▲", "": " "}
 #: An empty value, where it must be seen.
@@ -74,7 +74,7 @@ def split_lines(report: CompareReport) -> list[str]:
     """What the difference is made of, first of all tests together, then of each that differs."""
     if not isinstance(report, SplitReport):
         return []
-    lines = [split_sentence(report.split)]
+    lines = [split_sentence(report.split, whole=TOGETHER)]
     for row in report.split.tests:
         if row.cause:
             parts = f"settings {shown_part(row.settings)}, code {shown_part(row.code)}"
@@ -94,7 +94,7 @@ def _settings_lines(split: SettingsSplit) -> list[str]:
 
 def _split_markdown(split: SettingsSplit) -> list[str]:
     """The sentence, the parts of each test, and the settings; names and values stand in code spans."""
-    parts = [split_sentence(split, code)]
+    parts = [split_sentence(split, code, whole=TOGETHER)]
     rows = [
         f"| {code(row.test)} | {code(row.metric)} | {shown_part(row.settings)} | {shown_part(row.code)} | {row.cause} |"
         for row in split.tests

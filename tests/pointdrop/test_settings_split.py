@@ -89,8 +89,10 @@ def test_the_first_sentence_says_both_parts() -> None:
     values |= {"profile": "instructions", "verdict": "DIFFERENT", "rounds": 2, "blocks": 6, "minutes": 1.0, "tests": ()}
     report = SplitReport.model_validate(values | {"split": split([100.0, 100.1], [120.1, 120.0], [150.0, 150.2])})
     text = "\n".join(text_lines(report))
-    assert text_lines(report)[1].startswith("Settings account for +25.0 % (+")
-    assert "(eq_range_index_dive_limit), code for +20.0 % (+" in text and ": both did." in text
+    assert text_lines(report)[1].startswith(
+        "Settings (eq_range_index_dive_limit) change the tests together by +25.0 % (+"
+    )
+    assert " %), code by +20.0 % (+" in text and ": both did." in text
     assert "block_size  4 -> 8  (in the code's part: it is built in)" in text
     shown = markdown(report)
     assert "| `block_size` | `4` | `8` | `it is built in` |" in shown

@@ -78,7 +78,7 @@ def _finding(store: Store, configs: Path) -> Finding:
 @pytest.mark.parametrize(
     ("level", "cause", "sentence"),
     [
-        (1000.0, "config", "of the step of all tests together (dives), code"),
+        (1000.0, "config", "; settings (dives) change the tests together by +"),
         (1500.0, "product", ": the code did it."),
         (1200.0, "both", ": both did."),
     ],
@@ -97,7 +97,7 @@ def test_a_third_arm_tells_settings_from_code(
     assert (found.cause, found.split.cause) == (cause, cause)
     lead = headline(found, metrics)
     assert lead is not None and sentence in summary(found, lead)
-    assert "; settings account for " in summary(found, lead), "issue and page say it in their first sentence"
+    assert "; settings " in summary(found, lead), "issue and page say it in their first sentence"
     assert summary(found, lead).partition(". 3 of 9 tests ")[0].count(". ") == 0
     assert splits_to_measure([found], store, metrics) == [], "it is measured once"
 
@@ -131,7 +131,7 @@ def test_a_compiler_that_changed_too_stays_with_the_code(store: Store, configs: 
     found = _finding(store, configs).model_copy(update={"toolchain": (compiler,)})
     lead = headline(found, metrics)
     assert lead is not None
-    assert "part of the step may be the compiler's; settings account for " in summary(found, lead)
+    assert "part of the step may be the compiler's; settings change the tests together by " in summary(found, lead)
     assert ": the code with its compiler did it. 3 of 9 tests " in summary(found, lead)
 
 
@@ -141,9 +141,9 @@ def test_parts_of_another_metric_are_told_as_such(store: Store, configs: Path) -
     found = _finding(store, configs)
     lead = headline(found, metrics)
     assert lead is not None and found.split is not None
-    assert found.split.metric == "insn/o" and " of the step of all tests together (dives)" in summary(found, lead)
+    assert found.split.metric == "insn/o" and "; settings (dives) change the tests together by " in summary(found, lead)
     other = found.model_copy(update={"split": found.split.model_copy(update={"metric": "qps"})})
-    assert " of the step in qps (dives)" in summary(other, lead)
+    assert "; settings (dives) change qps of the tests together by " in summary(other, lead)
 
 
 def test_the_arm_of_another_boundary_says_nothing(store: Store, configs: Path) -> None:

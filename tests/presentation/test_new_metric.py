@@ -103,7 +103,9 @@ def test_it_is_in_the_issue(store: Store, configs: Path) -> None:
     assert re.fullmatch(
         r"postgres 17\.5: \S+ needs [\d.]+ % more energy \(2 of 12 tests moved; point queries, local\)", issue.title
     )
-    assert re.search(r" needs [56]\.\d % more energy per operation than on 17\.4\.", issue.body)
+    assert re.search(
+        r" needs [56]\.\d % more energy per operation from postgres 17\.5 on than up to 17\.4\.", issue.body
+    )
     assert "| `local` | `joules/o` | `point, part 1` | 2 of 3 |" in issue.body
     heads = [line.split() for line in issue.body.splitlines() if line.endswith("dbms")]
     assert heads and all("J/o" in head for head in heads)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from history.metrics import shipped_metrics
-from history.model import Cause, Finding, Tier
+from history.model import Cause, ExplainedStep, Finding, Tier
 from presentation import sentences
 from presentation.headline import headline
 from presentation.sentences import MOST_ABSENT, absent_versions
@@ -27,23 +27,21 @@ def summary(of: Finding) -> str:
 
 def test_a_regression() -> None:
     assert summary(finding(changes=CHANGES)) == (
-        "hot-points on postgres 17.5 needs 4.9 % more instructions per operation than on 17.4. "
+        "hot-points needs 4.9 % more instructions per operation from postgres 17.5 on than up to 17.4. "
         "3 of 22 tests on local moved by more than their noise (point queries and range queries): +1.2 to +4.9 %."
     )
 
 
 def test_a_median_stands_after_the_worst_test_and_only_of_many() -> None:
     many = summary(finding(changes=dict.fromkeys(TESTS, 3.0) | {"insert": 9.0}))
-    assert many.startswith("insert on postgres 17.5 needs 9.0 % more") and many.endswith(
-        ": +3.0 to +9.0 %, median +3.0 %."
-    )
+    assert many.startswith("insert needs 9.0 % more") and many.endswith(": +3.0 to +9.0 %, median +3.0 %.")
     assert "median" not in summary(finding(changes={"point-query": 45.0, "hot-points": 1.1}))
     assert summary(finding(changes={"point-query": 3.0, "hot-points": 3.0})).endswith(": each by +3.0 %.")
 
 
 def test_throughput_is_got_and_has_no_operation() -> None:
     rates = finding(moves=[move(series_key(test, "qps"), 1000.0, -5.0) for test in ("scan", "insert")])
-    assert " gets 5.0 % lower QPS than 17.4. 2 of " in summary(rates)
+    assert " gets 5.0 % lower QPS from postgres 17.5 on than up to 17.4. 2 of " in summary(rates)
 
 
 def test_a_drift_is_of_the_line_and_dated_to_where_it_was_clear() -> None:
@@ -63,13 +61,23 @@ def test_an_environment_shift_is_no_release() -> None:
 
 def test_a_step_between_majors_names_the_releases_that_stand_for_the_lines() -> None:
     text = summary(finding("14.24", "13.23", line="majors"))
-    assert "on postgres 14.24 needs 4.9 % more instructions per operation than on 13.23, the newest measured " in text
+    assert "per operation from postgres 14.24 on than up to 13.23, the newest measured releases of 14 and 13. " in text
     assert "releases of 14 and 13. 2 of 11 tests" in text
+
+
+def test_a_step_that_point_releases_explain_in_part_does_not_count_their_tests() -> None:
+    """ "2 of 7 tests moved" stood above evidence of "4 of 7 tests moved"."""
+    step = finding("14.24", "13.23", line="majors", changes=CHANGES)
+    other = series_key("scan", "insn/o", line="majors")
+    rest = ExplainedStep(key=other, change_pct=44.1, explained_pct=44.0, rest_pct=0.1, by=("k",), whole=True)
+    text = summary(step.model_copy(update={"explained": (rest,)}))
+    assert "3 of 22 tests on local moved by more than their noise and than changes at point releases explain (" in text
+    assert "explain" not in summary(step)
 
 
 def test_one_test_has_no_range_and_other_servers_are_named() -> None:
     one = summary(finding(changes={"point-query": 3.0}))
-    assert one.endswith(" than on 17.4. 1 of 11 tests on local moved by more than its noise (point queries).")
+    assert one.endswith(" than up to 17.4. 1 of 11 tests on local moved by more than its noise (point queries).")
     twice = summary(finding(changes={"point-query": 3.0}, servers=("local", "medium")))
     assert twice.endswith(
         "1 of 11 tests on local moved by more than its noise (point queries). It is seen on medium as well."

@@ -55,6 +55,6 @@ def test_two_nights_end_in_one_issue_though_a_machine_fails(workplace: Workplace
         "Deploy the site",
     }, second.log[-4000:]  # fmt: skip
     (issue,) = issues.values()
-    assert issue.title.startswith("postgres 17.8: range queries 4")
+    assert issue.title.startswith("postgres 17.8: scan.range100 needs 4")
     assert issue.user == "github-actions[bot]" and "perf-regression" in issue.labels
-    assert "than on 17.7 (" in issue.body and "pg_mblen" in issue.body
+    assert " on than up to 17.7. " in issue.body and "pg_mblen" in issue.body
