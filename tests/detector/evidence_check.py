@@ -139,7 +139,10 @@ def tests_moved(found: Evidence, match: re.Match[str]) -> bool:
         if (other := re.fullmatch(TESTS_MOVED, sentence)) and all(other[name] == wanted[name] for name in wanted)
     ]
     total = sum(int(other["moved"]) for other in mine)
-    actual = len({move.key.test for move in moved})
+    # What point releases explain whole is counted here, and said to be left out below.
+    whole = [one.key for one in found.finding.explained if one.whole and not found.finding.wholly_explained]
+    whole = [key for key in whole if all(getattr(key, name) == value for name, value in wanted.items())]
+    actual = len({move.key.test for move in moved} | {key.test for key in whole})
     older = any("older set-up" in sentence for sentence in found.finding.evidence)
     environment = found.finding.kind == "environment"  # one of two parts whose sentences are the same is left out
     measured = found.measured({move.key.metric for move in found.moves(config=wanted["config"])}, **wanted)
@@ -168,7 +171,8 @@ def metric_moved(found: Evidence, match: re.Match[str]) -> bool:
 def two_blocks(found: Evidence, match: re.Match[str]) -> bool:
     of = sum(int(other[2]) for sentence in found.finding.evidence if (other := re.fullmatch(TWO_BLOCKS, sentence)))
     both = [move for move in found.finding.moves if min(nearest_blocks(found, move)) >= 2]
-    return int(match[1]) <= len(both) and of <= len(found.finding.moves)
+    told = 0 if found.finding.wholly_explained else sum(one.whole for one in found.finding.explained)
+    return int(match[1]) <= len(both) + told and of <= len(found.finding.moves) + told
 
 
 def no_two_blocks(found: Evidence, match: re.Match[str]) -> bool:
@@ -302,6 +306,13 @@ def joined(found: Evidence, match: re.Match[str]) -> bool:
     return int(match["count"]) <= len(sessions)
 
 
+def not_judged(found: Evidence, match: re.Match[str]) -> bool:
+    """The first metric that is named was measured on the server, and no release of it twice with two values."""
+    named = [one for one in found.series.values() if one.key.line == found.finding.line]
+    named = [one for one in named if (one.key.server, one.key.metric) == (match["server"], match["metric"])]
+    return bool(named) and all(len({b.value for b in p.values if b.value > 0}) < 2 for one in named for p in one.points)
+
+
 def left_out(found: Evidence, match: re.Match[str]) -> bool:
     """On majors what is explained; of a line what came to another one, too."""
     whole = sum(step.whole for step in found.finding.explained) if found.finding.explained else int(match[1])
@@ -330,6 +341,7 @@ SENTENCES: list[tuple[str, Callable[[Evidence, re.Match[str]], bool]]] = [
         r"(?P<server>[^:]+): (?:\d+ of )?(?P<count>\d+) timed sessions (?:are compared through|has no|have no) .*",
         joined,
     ),
+    (r"(?P<server>[^:]+): (?P<metric>[^ ,]+),? .*not judged: no release has two blocks that would tell .*", not_judged),
     (r"(\d+) more moves? (?:is|are) of an older set-up of the host\.", older),
     (
         r"Discovered in (?P<blocks>\d+) blocks? of (?P<sessions>[^;]+); (?P<rest>.*?)(?:; more blocks are needed)?\.",
