@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from detector.evidence import plans_sentence
 from history.function_costs import function_changes
 from history.model import (
     Cause,
@@ -76,7 +77,7 @@ def attach(
         held = [change.name for change in split.held]
         settings = sorted(settings, key=lambda change: held.index(change.name) if change.name in held else len(held))
     if plans:
-        evidence.append(f"The plan of {len(changed)} of {len(tests)} tests that moved is another one.")
+        evidence.append(plans_sentence(len(changed), len(tests)))
     evidence += [f"An option was changed: {change}." for change in config_changes]
     if settings:
         evidence.append(f"Settings that differ: {_listed(settings)}.")

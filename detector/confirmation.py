@@ -112,10 +112,8 @@ def confirm(
     """
     judgements = [judged(move, series[move.key.id], previous[move.key.id], release, metrics) for move in moves]
     told = [each.move for each in judgements]
-    by_id = {each.move.key.id: each for each in judgements}
     rows = _rows(judgements)
-    sentences = [_sentence(row, [by_id[name] for name in row.series], alone=len(rows) == 1) for row in rows]
-    return Confirmed(tier_of(kind, told, metrics), tuple(told), tuple(rows), tuple(sentences))
+    return Confirmed(tier_of(kind, told, metrics), tuple(told), tuple(rows), block_sentences(rows, told, metrics))
 
 
 def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Judged:
@@ -254,15 +252,22 @@ def _rows(judgements: Iterable[Judged]) -> list[BlockEvidence]:
     return sorted(rows, key=lambda row: row.series)
 
 
-def _sentence(row: BlockEvidence, members: Sequence[Judged], *, alone: bool) -> str:
+def block_sentences(rows: Sequence[BlockEvidence], moves: Iterable[Move], metrics: MetricRegistry) -> tuple[str, ...]:
+    """What the blocks of each row say of its moves, which are among `moves`."""
+    by_id = {move.key.id: move for move in moves}
+    return tuple(_sentence(row, [by_id[name] for name in row.series], metrics, alone=len(rows) == 1) for row in rows)
+
+
+def _sentence(row: BlockEvidence, moves: Sequence[Move], metrics: MetricRegistry, *, alone: bool) -> str:
     """What the blocks of a row say; the place is named unless the row is `alone`."""
-    key, lane = members[0].move.key, members[0].lane
+    key = moves[0].key
+    lane = metrics[key.metric].lane
     place = "" if alone else f" on {key.server} ({key.benchmark}, {key.config}, {lane} lane)"
     found = f"{DISCOVERED} {_blocks(row.discovered)} of {_sessions(row.discovered_in)}{place}"
     if not row.again:
         return f"{found}; not confirmed: no later session has measured both sides."
     blocks = f"{_blocks(row.again)} of {_sessions(row.again_in)}"
-    tiers = [each.move.tier for each in members if each.move.judged_in]
+    tiers = [move.tier for move in moves if move.judged_in]
     if not tiers:
         return f"{found}; measured again in {blocks}, too few to judge by."
     seen, refuted = tiers.count("confirmed"), tiers.count("unconfirmed")

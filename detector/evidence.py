@@ -110,6 +110,15 @@ def _agreeing(moves: Sequence[Move], metrics: MetricRegistry, moved: Sequence[Mo
     return " ".join(sentences)
 
 
+#: How the sentence about plans begins.
+PLANS = "The plan of"
+
+
+def plans_sentence(changed: int, tests: int) -> str:
+    """How many of the tests that moved have another plan."""
+    return f"{PLANS} {changed} of {tests} {'test' if tests == 1 else 'tests'} that moved is another one."
+
+
 def older_sentence(moves: Sequence[Move]) -> str:
     """About moves that an older set-up of the host alone shows, which is judged by itself."""
     return f"{len(moves)} more {'move is' if len(moves) == 1 else 'moves are'} of an older set-up of the host."

@@ -200,7 +200,7 @@ def _rest(
         update={
             "explained": tuple(explained),
             "explained_by": tuple(sorted(sizes, key=lambda key: (-sizes[key], key))),
-            "evidence": (*step.evidence, *sentences),
+            "evidence": (*told.evidence, *sentences),
         }
     )
 

@@ -155,8 +155,8 @@ def tie_sentence(release: str, line: str, alike: Similarity, *, exact: bool) -> 
 
 def _besides(member: Finding, own: Sequence[Move], metrics: MetricRegistry) -> Finding:
     """The finding of a line with what came to it besides the change alone."""
-    evidence = (*member.evidence, left_out_sentence(own, member))
-    return with_moves(member, own, metrics).model_copy(update={"same_as": "", "evidence": evidence})
+    told = with_moves(member, own, metrics)
+    return told.model_copy(update={"same_as": "", "evidence": (*told.evidence, left_out_sentence(own, member))})
 
 
 def _told(group: Group, signatures: Mapping[str, Signature], metrics: MetricRegistry) -> list[Finding]:

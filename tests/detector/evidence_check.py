@@ -330,7 +330,7 @@ SENTENCES: list[tuple[str, Callable[[Evidence, re.Match[str]], bool]]] = [
     (r"(\d+) of (\d+) tests of (\S+) moved alike in (\S+) \(.*", alike),
     (r"(\d+) tests of (\S+) moved in throughput and (\d+) of them in CPU cost, with one block .*", idle),
     (r"([^,]+), ([^:]+): (.+) of (\d+) tests? changed slowly since .*", drifted),
-    (r"The plan of (\d+) of (\d+) tests that moved is another one\.", plans),
+    (r"The plan of (\d+) of (\d+) tests? that moved is another one\.", plans),
     (
         r"(?P<count>\d+) moves? of the time lane (?:is|are) not explained by counted instructions "
         r"\((?P<test>.+): (?P<metric>\S+) (?P<change>\S+) %, instructions (?P<counted>\S+) %\), .*",
