@@ -13,7 +13,7 @@ of floats, which is that of their bits. (Counting instead of sorting: Johnson an
 element in X + Y". `qn_scale` of statsmodels counts in the same way, but in one sample and for the first quarter.)
 
 >>> means = block_means(np.array([[100.0, 101.0, 99.0, 90.0, np.nan, 92.0]]), np.array([0, 3, 5, 6]))
->>> means.mean.tolist(), means.count.tolist(), means.variance.round(2).tolist()
+>>> means.mean.tolist(), means.counts.tolist(), means.variance.round(2).tolist()
 ([[100.0, 90.0, 92.0]], [[3, 1, 1]], [[0.4, 1.21, 1.21]])
 """
 
@@ -43,7 +43,7 @@ class BlockMeans(NamedTuple):
     """NaN where nothing was measured."""
     variance: Floats
     """Of that mean; 0 in a series where no release has two blocks."""
-    count: Ints
+    counts: Ints
     """Blocks. Those that are bit for bit the same count once: a repeated row is no evidence."""
 
 
@@ -53,13 +53,13 @@ def block_means(values: Floats, starts: Ints) -> BlockMeans:
     `values` is [series, slots], NaN where a slot is empty; release r has the slots from `starts[r]` up to
     `starts[r + 1]`.
     """
-    ordered, count = _ordered(np.ascontiguousarray(values), starts)
-    scatter = median_gaps(ordered, starts, count) / MEDIAN_GAP
+    ordered, counts = _ordered(np.ascontiguousarray(values), starts)
+    scatter = median_gaps(ordered, starts, counts) / MEDIAN_GAP
     paired = np.isfinite(scatter)
     scatter = np.where(paired, np.maximum(scatter, LEAST_SCATTER), 0.0)
-    mean = _pulled_means(ordered, starts, count, HUBER_SD * scatter)
-    variance = HUBER_LOSS * scatter[:, None] ** 2 / np.maximum(count, 1)
-    return BlockMeans(mean, variance, count)
+    mean = _pulled_means(ordered, starts, counts, HUBER_SD * scatter)
+    variance = HUBER_LOSS * scatter[:, None] ** 2 / np.maximum(counts, 1)
+    return BlockMeans(mean, variance, counts)
 
 
 @compiled

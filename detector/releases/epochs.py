@@ -16,6 +16,7 @@ begins (`breaks`) is the hosts' and never a finding about the product.
 from __future__ import annotations
 
 import math
+import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -74,7 +75,18 @@ def scales_of(series: Series, metrics: MetricRegistry) -> Scales:
 
     The scale of the newest release is the reference. One that nothing joins to it has no factor.
     """
-    by_session = has_own_sessions(series, metrics)
+    known = id(series), has_own_sessions(series, metrics)
+    if known not in _SCALES:  # asked for the panel, and for each move of the series
+        _SCALES[known] = _scales_of(series, by_session=known[1])
+        weakref.finalize(series, _SCALES.pop, known, None)
+    return _SCALES[known]
+
+
+#: By the identity of a series that is still there, and whether its sessions have scales of their own.
+_SCALES: dict[tuple[int, bool], Scales] = {}
+
+
+def _scales_of(series: Series, *, by_session: bool) -> Scales:
     blocks = _arrangement(_Blocks.of(series), by_session)
     measured = None
     if blocks.cells:

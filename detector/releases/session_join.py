@@ -41,7 +41,7 @@ def join_sessions(measured: Measured, reference: str) -> dict[str, float]:
     if len(scales) > 1:
         least = np.full(counts.shape, np.inf)
         least[at] = measured.values.least[chosen]
-        positive = (least > 0).all(axis=1)[at[0]]
+        positive = np.all(least > 0, axis=1)[at[0]]
         levels = np.zeros(counts.shape)
         levels[at] = np.log(np.where(positive, measured.values.median[chosen], 1.0))
         middle = (counts * levels).sum(axis=1) / counts.sum(axis=1)

@@ -45,7 +45,7 @@ def test_it_is_what_the_definition_says(releases_of_series: list[list[list[float
     for series in range(3):
         releases = [[block[series] for block in release] for release in releases_of_series]
         means, variances, counts = plain(releases)
-        assert found.count[series].tolist() == counts
+        assert found.counts[series].tolist() == counts
         assert found.mean[series] == pytest.approx(means, rel=1e-9, abs=1e-9, nan_ok=True)
         assert found.variance[series] == pytest.approx(variances, rel=1e-12, abs=0.0)
 
