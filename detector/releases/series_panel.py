@@ -21,8 +21,8 @@ import numpy as np
 from detector.arrays import Bools, Floats, Ints
 from detector.errors import InvalidSeries
 from detector.releases.block_means import HUBER_LOSS, block_means
-from detector.releases.metric_kinds import COSTS, kind_of
-from detector.releases.repeats import BlockNoise
+from detector.releases.metric_kinds import COSTS, kind_of, noise_prior
+from detector.releases.repeats import BlockNoise, block_noise
 from history.metrics import Metric
 
 Joins = Mapping[tuple[int, int, int], Floats]
@@ -133,6 +133,20 @@ def _transform(blocks: Floats) -> tuple[Floats, Floats, Bools, Floats]:
     return values, slope, linear, scale
 
 
+def _beside_sisters(variance: Floats, counts: Ints, metrics: Sequence[Metric], tests: Sequence[str]) -> Floats:
+    """Block variance, that of tests with few repeats drawn toward their sisters': the gap of two blocks that happens to
+    be wide is no noise of a test that was measured once in all other releases."""
+    df = np.maximum(counts - 1, 0).sum(axis=-1).astype(np.float64)
+    of_block = (variance * counts).max(axis=-1)
+    prior = np.array([[noise_prior(metric, test) ** 2 for test in tests] for metric in metrics])
+    shrunk = variance.copy()
+    for m, s in np.argwhere((df > 0).any(axis=-1)).tolist():
+        seen = df[m, s] > 0
+        ratio = block_noise(of_block[m, s, seen], df[m, s, seen], prior[m, seen]).variance / of_block[m, s, seen]
+        shrunk[m, s, seen] *= ratio[:, None]
+    return shrunk
+
+
 def _with_luck(
     variance: Floats, counts: Ints, noise: BlockNoise, linear: Bools, joins: Joins
 ) -> tuple[Floats, Luck | None]:
@@ -194,6 +208,7 @@ def panel_of_slots(
     shape = (*raw.shape[:3], starts.size - 1)
     values, slope, linear, scale = _transform(raw)
     mean, variance, counts = (array.reshape(shape) for array in block_means(values.reshape(-1, raw.shape[3]), starts))
+    variance = _beside_sisters(variance, counts, metrics, tests)
     luck = None
     if noise is not None:
         variance, luck = _with_luck(variance, counts, noise, linear, joins or {})
