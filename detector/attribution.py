@@ -47,7 +47,12 @@ def blocks_at(series: Series, version: str) -> list[BlockValue]:
 
 def sessions_at(series: Series, version: str) -> set[str]:
     """Sessions that measured `version` in `series`."""
-    return {block.session_id for block in blocks_at(series, version)}
+    return {session for point in series.points if point.version == version for session in point.sessions}
+
+
+def epochs_at(series: Series, version: str) -> set[str]:
+    """Epochs in which `version` was measured in `series`."""
+    return {epoch for point in series.points if point.version == version for epoch in point.epochs}
 
 
 def control_shift(series: Series, previous: str, release: str, metrics: MetricRegistry) -> float | None:
@@ -94,7 +99,7 @@ def origin(
         member = series[move.key.id]
         left = previous[move.key.id]
         shift = control_shift(member, left, release, metrics)
-        before, after = ({block.epoch for block in blocks_at(member, version)} for version in (left, release))
+        before, after = epochs_at(member, left), epochs_at(member, release)
         side_by_side = sessions_at(member, left) & sessions_at(member, release)
         if before and before != after and not side_by_side:
             epochs += 1
@@ -177,10 +182,19 @@ def _idle(
     return ""
 
 
+def one_of_each(series: Iterable[Series]) -> list[Series]:
+    """Of all series of a line that were measured in the same sessions, one."""
+    by_sessions = {
+        (member.key.line, tuple([(point.version, point.sessions) for point in member.points])): member
+        for member in series
+    }
+    return list(by_sessions.values())
+
+
 def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: Sequence[Series]) -> str:
     """A sentence when every line whose newest boundary lies in the sessions of this one moved with it, else ''.
 
-    `series` are those of the DBMS, of all lines. Three lines at least must be there to say "every".
+    `series` are those of the DBMS, of all lines, or `one_of_each`. Three lines at least must be there to say "every".
     """
     of_line = [member for member in series if member.key.line == finding.line]
     after = {session for member in of_line for session in sessions_at(member, finding.release)}
@@ -190,8 +204,8 @@ def every_line_moved(finding: Finding, all_findings: Iterable[Finding], series: 
     lines: set[str] = set()
     for member in series:
         for left, right in pairwise(member.points):
-            new_sessions = {block.session_id for block in right.values}
-            if new_sessions & fresh and new_sessions.isdisjoint(block.session_id for block in left.values):
+            new_sessions = set(right.sessions)
+            if new_sessions & fresh and new_sessions.isdisjoint(left.sessions):
                 lines.add(member.key.line)
     moved = {
         other.line

@@ -135,7 +135,7 @@ def judged(move: Move, series: Series, previous: str, release: str, metrics: Met
 def sides_of(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> tuple[Sides, Sides]:
     """The blocks that discovered `move`, and those of the sessions that measured both releases again."""
     exact = Sides(_by_session(blocks_at(series, previous)), _by_session(blocks_at(series, release)))
-    order = _in_order({block.session_id for point in series.points for block in point.values}, series.sessions)
+    order = _in_order({session for point in series.points for session in point.sessions}, series.sessions)
     both = [name for name in order if name in exact.before and name in exact.after]
     for at, name in enumerate(both):
         before = order[: order.index(name)]

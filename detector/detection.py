@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from detector.attribution import NOT_JOINED, control_stood_still, every_line_moved, origin
+from detector.attribution import NOT_JOINED, control_stood_still, every_line_moved, one_of_each, origin
 from detector.confirmation import confirm
 from detector.counted import unexplained_sentence, with_counted
 from detector.directions import OPPOSITE, traded
@@ -143,11 +143,12 @@ def _with_lines(findings: list[Finding], series: list[Series], settings: Detecto
     by_dbms: dict[str, list[Series]] = defaultdict(list)
     for member in series:
         by_dbms[member.key.dbms].append(member)
+    sessions = {dbms: one_of_each(of_dbms) for dbms, of_dbms in by_dbms.items()}
     judged = []
     for finding in findings:
         sentence = ""
         if finding.kind in ("regression", "improvement"):
-            sentence = every_line_moved(finding, findings, by_dbms[finding.dbms])
+            sentence = every_line_moved(finding, findings, sessions[finding.dbms])
         update: dict[str, str] = {}
         if sentence and control_stood_still(finding, by_dbms[finding.dbms], settings.metrics):
             sentence += " The control stood still: a change that came to every line."

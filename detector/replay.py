@@ -65,7 +65,7 @@ def until(series: Sequence[Series], versions: Sequence[str]) -> list[Series]:
     for member in series:
         points = tuple(point for point in member.points if point.version in versions)
         if points:
-            sessions = {block.session_id for point in points for block in point.values}
+            sessions = {session for point in points for session in point.sessions}
             control = {session: values for session, values in member.control.items() if session in sessions}
             cut.append(member.model_copy(update={"points": points, "control": control}))
     return cut

@@ -16,17 +16,25 @@ begins (`breaks`) is the hosts' and never a finding about the product.
 from __future__ import annotations
 
 import math
+import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, pairwise
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
-from detector.releases.session_join import SessionJoin, Values, join_sessions
+from detector.arrays import Floats, Ints
+from detector.releases.cells import Cells, Measured
+from detector.releases.session_join import join_sessions
 from history.metrics import MetricRegistry
 from history.model import BlockValue, Series
+
+#: Arrangements of blocks kept: a line has one or two a lane, and a few more where tests came or went.
+ARRANGEMENTS = 64
 
 Levels = dict[str, float]
 """Log level by version of a control release."""
@@ -36,15 +44,20 @@ Levels = dict[str, float]
 class Scales:
     """The scales of one series: what has one of its own, and what brings them together."""
 
-    of_session: dict[str, str]
+    of_session: Mapping[str, str]
     """Name of the scale by session: an epoch, or the session itself."""
     by_session: bool
     """Whether sessions have scales of their own."""
+    divisors: Floats
+    """[values] what to divide each value of the points by, to have it on the scale of the newest release; 1 where
+    nothing joins it."""
+    measured: Measured | None = None
+    """What was measured together, where sessions have scales of their own."""
     factors: dict[str, float] = field(default_factory=dict)
     """By scale that is joined to the newest release's, what to divide values by; empty where there is one scale."""
     sentence: str = ""
-    join: SessionJoin | None = None
-    """How sessions were joined, where they were."""
+    newest: str = ""
+    """The scale of the newest release, where there are several."""
 
     def factor(self, block: BlockValue) -> float:
         """What to divide the value of `block` by; 1 where nothing joins it."""
@@ -62,20 +75,31 @@ def scales_of(series: Series, metrics: MetricRegistry) -> Scales:
 
     The scale of the newest release is the reference. One that nothing joins to it has no factor.
     """
-    by_session = has_own_sessions(series, metrics)
-    of_session = {
-        block.session_id: block.session_id if by_session and _declared(series, block.session_id) else block.epoch
-        for point in series.points
-        for block in point.values
-    }
-    newest = [of_session[block.session_id] for point in series.points[-1:] for block in point.values]
-    count = len(set(of_session.values()))
+    known = id(series), has_own_sessions(series, metrics)
+    if known not in _SCALES:  # asked for the panel, and for each move of the series
+        _SCALES[known] = _scales_of(series, by_session=known[1])
+        weakref.finalize(series, _SCALES.pop, known, None)
+    return _SCALES[known]
+
+
+#: By the identity of a series that is still there, and whether its sessions have scales of their own.
+_SCALES: dict[tuple[int, bool], Scales] = {}
+
+
+def _scales_of(series: Series, *, by_session: bool) -> Scales:
+    blocks = _arrangement(_Blocks.of(series), by_session)
+    measured = None
+    if blocks.cells:
+        columns = [point.numbers for point in series.points] + [series.control[session] for session in blocks.beside]
+        measured = Measured(blocks.cells, blocks.cells.summaries(np.array(list(chain.from_iterable(columns)))))
+    count, newest = len(blocks.scales), blocks.newest
     if count < 2 or not newest:
-        return Scales(of_session, by_session)
-    join = join_sessions(values_by_scale(series, of_session), newest[0]) if by_session else None
-    shifts = join.shifts if join else joined(_control_levels(series, of_session), newest[0])
+        return Scales(blocks.of_session, by_session, np.ones(blocks.scale.size), measured)
+    shifts = join_sessions(measured, newest) if measured else joined(_control_levels(series, blocks.of_session), newest)
     sentence = _join_sentence(series.key.server, count, count - len(shifts), by_session=by_session)
-    return Scales(of_session, by_session, {scale: math.exp(shift) for scale, shift in shifts.items()}, sentence, join)
+    factors = {scale: math.exp(shift) for scale, shift in shifts.items()}
+    divisors = np.array([factors.get(scale, 1.0) for scale in blocks.scales])[blocks.scale]
+    return Scales(blocks.of_session, by_session, divisors, measured, factors, sentence, newest)
 
 
 def _join_sentence(server: str, count: int, apart: int, *, by_session: bool) -> str:
@@ -96,23 +120,68 @@ def _join_sentence(server: str, count: int, apart: int, *, by_session: bool) -> 
     return f"{server}: {count} {scales} are compared through {both if by_session else 'the control release'}."
 
 
-def _declared(series: Series, session: str) -> bool:
-    return session in series.control or bool(series.control_of(session))
+class _Blocks(NamedTuple):
+    """The blocks of a series, without their values: the same for most series of a line."""
+
+    points: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+    """Version, sessions and epochs of each point."""
+    control: tuple[str, ...]
+    """Sessions that have values of their control release."""
+    control_values: tuple[int, ...]
+    """How many, by session."""
+    control_versions: tuple[tuple[str, str], ...]
+    """The control release by session, whether it has values or not."""
+
+    @classmethod
+    def of(cls, series: Series) -> _Blocks:
+        return cls(
+            tuple([(point.version, point.sessions, point.epochs) for point in series.points]),
+            tuple(series.control),
+            tuple(map(len, series.control.values())),
+            tuple(series.control_versions.items()),
+        )
 
 
-def values_by_scale(series: Series, of_session: Mapping[str, str]) -> Values:
-    """By scale and version, every value, those of control releases of other lines among them."""
-    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    own = set()
-    for point in series.points:
-        for block in point.values:
-            values[of_session[block.session_id]][point.version].append(block.value)
-            own.add((block.session_id, point.version))
-    for session, of_control in series.control.items():
-        version = series.control_of(session)
-        if session in of_session and (session, version) not in own:
-            values[of_session[session]][version] += of_control
-    return values
+class _Arrangement(NamedTuple):
+    """What follows from the blocks of a series alone."""
+
+    of_session: Mapping[str, str]
+    scales: tuple[str, ...]
+    scale: Ints
+    """[values of the points] which of `scales` each is on."""
+    newest: str
+    """Scale of the newest release, empty where it has no value."""
+    cells: Cells | None
+    """Of the values of the points and those of the sessions in `beside`; None where sessions have no scale of their
+    own."""
+    beside: tuple[str, ...]
+    """Sessions whose control has values that are not among the points: those of another line."""
+
+
+@lru_cache(ARRANGEMENTS)
+def _arrangement(blocks: _Blocks, by_session: bool) -> _Arrangement:
+    control_of = dict(blocks.control_versions)
+    declared = {*blocks.control, *(session for session, version in control_of.items() if version)}
+    of_session = {
+        session: session if by_session and session in declared else epoch
+        for _, sessions, epochs in blocks.points
+        for session, epoch in zip(sessions, epochs, strict=True)
+    }
+    newest = next((of_session[session] for _, sessions, _ in blocks.points[-1:] for session in sessions), "")
+    scales = {scale: number for number, scale in enumerate(dict.fromkeys(of_session.values()))}
+    places = [(session, version) for version, sessions, _ in blocks.points for session in sessions]
+    scale = np.array([scales[of_session[session]] for session, _ in places], dtype=np.int64)
+    if not by_session:
+        return _Arrangement(of_session, tuple(scales), scale, newest, None, ())
+    own = set(places)
+    beside = []
+    for session, count in zip(blocks.control, blocks.control_values, strict=True):
+        place = (session, control_of.get(session, ""))
+        if session in of_session and place not in own:
+            beside.append(session)
+            places += [place] * count
+    cells = Cells([(of_session[session], version) for session, version in places])
+    return _Arrangement(of_session, tuple(scales), scale, newest, cells, tuple(beside))
 
 
 def comparable(series: Series, metrics: MetricRegistry) -> list[Series]:
@@ -176,7 +245,7 @@ def breaks(series: Series, metrics: MetricRegistry) -> list[tuple[str, str]]:
         for left, right in pairwise(series.points)
         if len(parts) > 1
         and not any(first <= left.position and right.position <= last for first, last in spans)
-        and {block.epoch for block in left.values}.isdisjoint(block.epoch for block in right.values)
+        and set(left.epochs).isdisjoint(right.epochs)
     ]
 
 
@@ -215,9 +284,9 @@ def _control_levels(series: Series, epoch_of: Mapping[str, str]) -> dict[str, Le
     controls = {series.control_of(session) for session in series.control}
     for point in series.points:
         if point.version in controls:
-            for block in point.values:
-                if series.control_of(block.session_id) != point.version:
-                    values[block.epoch][point.version].append(block.value)
+            for session, epoch, value in zip(point.sessions, point.epochs, point.numbers, strict=True):
+                if series.control_of(session) != point.version:
+                    values[epoch][point.version].append(value)
     return {
         epoch: {
             version: float(np.median(np.log([value for value in of_version if value > 0])))

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
 from detector.arrays import Floats
 from detector.errors import InvalidSeries
-from detector.releases.epochs import Scales, scales_of, values_by_scale
+from detector.releases.epochs import Scales, scales_of
 from detector.releases.metric_kinds import kind_of, noise_prior
 from detector.releases.repeats import BlockNoise, block_noise, repeats
-from detector.releases.series_panel import Joins, Panel, panel_of_blocks
+from detector.releases.series_panel import Joins, Panel, panel_of_slots
 from detector.releases.session_join import covariance_of_releases
 from history.errors import InvalidRecord
 from history.metrics import Metric, MetricKind, MetricRegistry
@@ -117,15 +117,21 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
         (metrics.index(rows[member.key.id]), servers.index(member.key.server), tests.index(member.key.test)): member
         for member in series
     }
-    blocks = max((len(point.values) for member in series for point in member.points), default=0)
-    raw = np.full((len(metrics), len(servers), len(tests), len(positions), max(blocks, 1)), np.nan)
+    slots = np.ones(len(positions), dtype=np.int64)
+    for member in series:
+        for point in member.points:
+            slots[place[point.position]] = max(slots[place[point.position]], len(point.values))
+    starts = np.concatenate([[0], np.cumsum(slots)])
+    raw = np.full((len(metrics), len(servers), len(tests), int(starts[-1])), np.nan)
     scales = {at: scales_of(member, registry) for at, member in index.items()}
     for at, member in index.items():
+        # What has no factor is here only to say what reads differently at a break.
+        values = np.array(list(chain.from_iterable(point.numbers for point in member.points))) / scales[at].divisors
+        end = 0
         for point in member.points:
-            # What has no factor is here only to say what reads differently at a break.
-            values = sorted(block.value / scales[at].factor(block) for block in point.values)
-            raw[(*at, place[point.position], slice(len(values)))] = values
-    noise = _noise_of_blocks(index, scales, metrics, tests, raw.shape[:3])
+            first, begin, end = starts[place[point.position]], end, end + len(point.values)
+            raw[(*at, slice(first, first + end - begin))] = values[begin:end]
+    noise = _noise_of_blocks(scales, metrics, tests, raw.shape[:3])
     unknown = [at for at, of_series in scales.items() if of_series.by_session and np.isnan(noise.variance[at])]
     for at in unknown:
         raw[at] = np.nan
@@ -135,15 +141,17 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
     ]
     groups = {member.key.test: member.group for member in series}
     labels = [versions[position] for position in positions]
-    panel = panel_of_blocks(
-        dict(zip(metrics, raw, strict=True)),
+    panel = panel_of_slots(
+        metrics,
+        raw,
+        starts,
         servers=servers,
         tests=tests,
         groups=[groups[test] for test in tests],
         releases=labels,
         gaps=gaps_of(dbms, labels),
         noise=noise,
-        joins=_joins(index, scales, place),
+        joins=_joins(scales, labels),
     )
     sentences = {member.key.id: scales[at].sentence for at, member in index.items() if scales[at].sentence}
     return Family(dbms, line, config, benchmark, registry, panel, index, sentences, tuple(filter(None, unjudged)))
@@ -165,7 +173,6 @@ def _not_judged(server: str, metrics: Sequence[str]) -> str:
 
 
 def _noise_of_blocks(
-    index: Mapping[Place, Series],
     scales: Mapping[Place, Scales],
     metrics: Sequence[Metric],
     tests: Sequence[str],
@@ -175,10 +182,10 @@ def _noise_of_blocks(
     noise = BlockNoise(np.full(shape, np.nan), np.zeros(shape))
     variance, df = np.zeros(shape), np.zeros(shape)
     own = np.zeros(shape, dtype=np.bool_)
-    for at, member in index.items():
-        if scales[at].by_session:
+    for at, of_series in scales.items():
+        if of_series.measured:
             own[at] = True
-            variance[at], df[at] = repeats(values_by_scale(member, scales[at].of_session))
+            variance[at], df[at] = repeats(of_series.measured)
     for m, s in np.argwhere(own.any(axis=-1)).tolist():
         prior = np.array([noise_prior(metrics[m], test) ** 2 for test in tests])
         learned = block_noise(variance[m, s], df[m, s], prior)
@@ -187,20 +194,13 @@ def _noise_of_blocks(
     return noise
 
 
-def _joins(index: Mapping[Place, Series], scales: Mapping[Place, Scales], place: Mapping[int, int]) -> Joins:
+def _joins(scales: Mapping[Place, Scales], versions: Sequence[str]) -> Joins:
     """What joining sessions adds to the covariance of a series' release values, where there were several."""
-    joins = {}
-    for at, member in index.items():
-        if (join := scales[at].join) is not None:
-            blocks = np.zeros((len(place), len(join.scales)))
-            column = {scale: number for number, scale in enumerate(join.scales)}
-            for point in member.points:
-                for block in point.values:
-                    scale = scales[at].of_session[block.session_id]
-                    if scale in column:
-                        blocks[place[point.position], column[scale]] += 1
-            joins[at] = covariance_of_releases(join, blocks)
-    return joins
+    return {
+        at: covariance_of_releases(of_series.measured.cells, of_series.newest, tuple(versions))
+        for at, of_series in scales.items()
+        if of_series.measured and of_series.newest
+    }
 
 
 def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:

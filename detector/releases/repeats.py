@@ -9,14 +9,13 @@ does not stand in for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from detector.arrays import Floats, median
-from detector.releases.session_join import Values
+from detector.releases.cells import Measured
 
 #: Degrees of freedom that the typical noise of the sister tests has in a test's own.
 SISTERS_DF = 4.0
@@ -31,31 +30,30 @@ class BlockNoise(NamedTuple):
     """Degrees of freedom of that variance."""
 
 
-def repeats(values: Values) -> tuple[float, int]:
+def repeats(measured: Measured) -> tuple[float, int]:
     """Variance of the log of one block's value between repeats, and its degrees of freedom.
 
     Blocks that are bit for bit the same count once, and those that are not positive not at all.
 
-    >>> variance, df = repeats({"s1": {"17.0": [100.0, 110.0], "17.1": [90.0, 99.0]}})
+    >>> from detector.releases.cells import Cells
+    >>> def of(places, *values):
+    ...     return repeats(Measured(cells := Cells(places), cells.summaries(np.array(values))))
+    >>> variance, df = of([("s1", "17.0"), ("s1", "17.0"), ("s1", "17.1"), ("s1", "17.1")], 100.0, 110.0, 90.0, 99.0)
     >>> round((2 * variance) ** 0.5, 3), df
     (0.095, 2)
-    >>> repeats({"s1": {"17.0": [100.0]}, "s2": {"17.0": [110.0]}})[1], repeats({"s1": {"17.0": [100.0]}})[1]
+    >>> of([("s1", "17.0"), ("s2", "17.0")], 100.0, 110.0)[1], of([("s1", "17.0")], 100.0)[1]
     (1, 0)
     """
-    cells = [_logs(of_version) for of_scale in values.values() for of_version in of_scale.values()]
-    df = sum(len(cell) - 1 for cell in cells if cell)
+    cells, values = measured
+    df = int(values.df.sum())
     if df:
-        return sum(float(np.var(cell)) * len(cell) for cell in cells if len(cell) > 1) / df, df
+        return float(values.squares.sum()) / df, df
     of_version: dict[str, list[float]] = {}
-    for _, of_scale in sorted(values.items()):
-        for version, cell in of_scale.items():
-            of_version.setdefault(version, []).extend(_logs(cell))
+    for (_, version), log in sorted(zip(cells.places, values.log.tolist(), strict=True)):
+        if math.isfinite(log):
+            of_version.setdefault(version, []).append(log)
     gaps = [second - first for levels in of_version.values() for first, second in pairwise(levels)]
     return (sum(gap**2 for gap in gaps) / len(gaps) / 2.0 if gaps else 0.0), len(gaps)
-
-
-def _logs(values: Sequence[float]) -> list[float]:
-    return [math.log(value) for value in sorted(set(values)) if value > 0]
 
 
 def block_noise(variance: Floats, df: Floats, prior: Floats) -> BlockNoise:

@@ -18,21 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detector.arrays import Bools, Floats, Ints, median
+from detector.arrays import Bools, Floats, Ints
 from detector.errors import InvalidSeries
-from detector.releases.metric_kinds import COSTS, kind_of
-from detector.releases.repeats import BlockNoise
+from detector.releases.block_means import HUBER_LOSS, block_means
+from detector.releases.metric_kinds import COSTS, kind_of, noise_prior
+from detector.releases.repeats import BlockNoise, block_noise
 from history.metrics import Metric
 
 Joins = Mapping[tuple[int, int, int], Floats]
 """[releases, releases] by metric, server and test: covariance from joining sessions, in variances of one block."""
 
-#: Blocks further than this many within-release deviations from their median are pulled in (Huber).
-HUBER_SD = 2.0
-#: Median of |x - y| for two standard normal values.
-MEDIAN_GAP = 0.9539
-#: The pulled-in mean of three is that much less efficient than the mean at the normal.
-HUBER_LOSS = 1.1
 #: What is zero in a series that is sometimes positive is taken as this share of its median positive value.
 ZERO_SHARE = 0.05
 #: No size of a series is taken to be smaller, and on a linear scale no value farther off than so many sizes.
@@ -96,22 +91,28 @@ class Panel:
 
 
 def _rounding(raw: Floats) -> Floats:
-    """[metrics, servers, tests] half of the last printed digit, from the fewest decimals that print a whole series."""
+    """[metrics, servers, tests] half of the last printed digit, from the fewest decimals that print a whole series.
+
+    `raw` is [metrics, servers, tests, slots].
+    """
     half = np.zeros(raw.shape[:3])
-    left = np.isfinite(raw).any(axis=(-1, -2))
+    left = np.isfinite(raw).any(axis=-1)
     for decimals in range(MOST_DECIMALS):
         if not left.any():
             break
-        exact = left & (~np.isfinite(raw) | (np.round(raw, decimals) == raw)).all(axis=(-1, -2))
+        exact = left & (~np.isfinite(raw) | (np.round(raw, decimals) == raw)).all(axis=-1)
         half[exact] = 0.5 * 10.0**-decimals
         left &= ~exact
     return half
 
 
 def _transform(blocks: Floats) -> tuple[Floats, Floats, Bools, Floats]:
-    """Blocks on the log (or linear) scale, the slope of that scale, which series are linear, and their scale."""
-    low = np.where(np.isfinite(blocks), blocks, np.inf).min(axis=(-1, -2))
-    scale = np.zeros(blocks.shape[:-2])
+    """Blocks on the log (or linear) scale, the slope of that scale, which series are linear, and their scale.
+
+    `blocks` is [metrics, servers, tests, slots].
+    """
+    low = np.where(np.isfinite(blocks), blocks, np.inf).min(axis=-1)
+    scale = np.zeros(blocks.shape[:-1])
     linear = low < 0
     if low.min() > 0:
         return np.log(blocks), 1.0 / np.maximum(blocks, SMALLEST_SIZE), linear, scale
@@ -132,32 +133,18 @@ def _transform(blocks: Floats) -> tuple[Floats, Floats, Bools, Floats]:
     return values, slope, linear, scale
 
 
-def robust_mean(values: Floats) -> tuple[Floats, Floats, Ints]:
-    """Mean over the last axis with far blocks pulled in, the variance of that mean, and the number of blocks.
-
-    `values` is [..., releases, blocks]. The scatter of single blocks is the median gap between pairs of blocks of a
-    release over all releases of the series, because one release has too few blocks to know its own.
-    Blocks that are bit for bit the same count once: a repeated row is no evidence.
-    """
-    blocks = values.shape[-1]
-    if blocks > 1:
-        values = values.copy()
-        for j in range(1, blocks):
-            same = (values[..., j : j + 1] == values[..., :j]).any(axis=-1)
-            values[..., j][same] = np.nan
-    counts = np.isfinite(values).sum(axis=-1)
-    if blocks == 1:
-        return values[..., 0], np.zeros(values.shape[:-1]), counts
-    first, second = np.triu_indices(blocks, 1)
-    gaps = np.abs(values[..., first] - values[..., second])
-    scatter = median(gaps.reshape(*gaps.shape[:-2], -1)) / MEDIAN_GAP
-    scatter = np.maximum(np.nan_to_num(scatter), 1e-9)[..., None]
-    middle = median(values)[..., None]
-    reach = HUBER_SD * scatter[..., None]
-    pulled = np.where(np.isfinite(values), middle + np.clip(values - middle, -reach, reach), 0.0)
-    mean = np.where(counts > 0, pulled.sum(axis=-1) / np.maximum(counts, 1), np.nan)
-    variance = HUBER_LOSS * scatter**2 / np.maximum(counts, 1)
-    return mean, variance, counts
+def _beside_sisters(variance: Floats, counts: Ints, metrics: Sequence[Metric], tests: Sequence[str]) -> Floats:
+    """Block variance, that of tests with few repeats drawn toward their sisters': the gap of two blocks that happens to
+    be wide is no noise of a test that was measured once in all other releases."""
+    df = np.maximum(counts - 1, 0).sum(axis=-1).astype(np.float64)
+    of_block = (variance * counts).max(axis=-1)
+    prior = np.array([[noise_prior(metric, test) ** 2 for test in tests] for metric in metrics])
+    shrunk = variance.copy()
+    for m, s in np.argwhere((df > 0).any(axis=-1)).tolist():
+        seen = df[m, s] > 0
+        ratio = block_noise(of_block[m, s, seen], df[m, s, seen], prior[m, seen]).variance / of_block[m, s, seen]
+        shrunk[m, s, seen] *= ratio[:, None]
+    return shrunk
 
 
 def _with_luck(
@@ -176,47 +163,65 @@ def _with_luck(
     return np.where(own[..., None], np.diagonal(luck, axis1=-2, axis2=-1), variance), Luck(luck, noise.df)
 
 
-def panel_of_blocks(
-    blocks: Mapping[Metric, Floats],
-    *,
-    servers: Sequence[str] = (),
-    tests: Sequence[str] = (),
-    groups: Sequence[str] = (),
-    releases: Sequence[str] = (),
-    gaps: Floats | None = None,
-    noise: BlockNoise | None = None,
-    joins: Joins | None = None,
-) -> Panel:
+def panel_of_blocks(blocks: Mapping[Metric, Floats], *, gaps: Floats | None = None) -> Panel:
     """A panel from arrays [servers, tests, releases, blocks] of raw values by metric; NaN is absent.
-
-    `noise` is what the noise of one block is known to be at least where sessions have scales of their own, NaN
-    elsewhere; `joins` what their joins add.
 
     Raises InvalidSeries where the arrays are not of one shape, or empty.
     """
     arrays = [np.asarray(array, dtype=np.float64) for array in blocks.values()]
     if not arrays or any(array.ndim != 4 or array.shape != arrays[0].shape for array in arrays):
         raise InvalidSeries("every metric needs an array [servers, tests, releases, blocks] of one and the same shape")
-    raw = np.stack(arrays)
-    raw = np.where(np.isfinite(raw), raw, np.nan)
-    _, s, t, r, k = raw.shape
-    if min(s, t, r, k) == 0:
+    servers, tests, releases, of_release = arrays[0].shape
+    if min(arrays[0].shape) == 0:
         raise InvalidSeries("a panel needs at least one server, test, release and block")
+    return panel_of_slots(
+        list(blocks),
+        np.stack(arrays).reshape(len(arrays), servers, tests, releases * of_release),
+        of_release * np.arange(releases + 1),
+        servers=[f"server-{i}" for i in range(servers)],
+        tests=[f"test-{i}" for i in range(tests)],
+        groups=[""] * tests,
+        releases=[str(i) for i in range(releases)],
+        gaps=np.ones(releases) if gaps is None else np.asarray(gaps, dtype=np.float64),
+    )
+
+
+def panel_of_slots(
+    metrics: Sequence[Metric],
+    raw: Floats,
+    starts: Ints,
+    *,
+    servers: Sequence[str],
+    tests: Sequence[str],
+    groups: Sequence[str],
+    releases: Sequence[str],
+    gaps: Floats,
+    noise: BlockNoise | None = None,
+    joins: Joins | None = None,
+) -> Panel:
+    """A panel from raw values [metrics, servers, tests, slots], one slot or more a release (`block_means`).
+
+    `noise` is what the noise of one block is known to be at least where sessions have scales of their own, NaN
+    elsewhere; `joins` what their joins add.
+    """
+    raw = np.where(np.isfinite(raw), raw, np.nan)
+    shape = (*raw.shape[:3], starts.size - 1)
     values, slope, linear, scale = _transform(raw)
-    mean, variance, counts = robust_mean(values)
+    mean, variance, counts = (array.reshape(shape) for array in block_means(values.reshape(-1, raw.shape[3]), starts))
+    variance = _beside_sisters(variance, counts, metrics, tests)
     luck = None
     if noise is not None:
         variance, luck = _with_luck(variance, counts, noise, linear, joins or {})
     digits = _rounding(raw)
-    steepness = np.where(np.isfinite(slope), slope, 0.0).max(axis=-1)
+    steepness = np.maximum.reduceat(np.where(np.isfinite(slope), slope, 0.0), starts[:-1], axis=-1)
     rounding = (digits[..., None] * steepness) ** 2 / 3.0 / np.maximum(counts, 1)
     return Panel(
-        metrics=tuple(blocks),
-        servers=tuple(servers) or tuple(f"server-{i}" for i in range(s)),
-        tests=tuple(tests) or tuple(f"test-{i}" for i in range(t)),
-        groups=tuple(groups) or ("",) * t,
-        releases=tuple(releases) or tuple(str(i) for i in range(r)),
-        gaps=np.ones(r) if gaps is None else np.asarray(gaps, dtype=np.float64),
+        metrics=tuple(metrics),
+        servers=tuple(servers),
+        tests=tuple(tests),
+        groups=tuple(groups),
+        releases=tuple(releases),
+        gaps=gaps,
         values=mean,
         block_variance=variance,
         rounding=rounding,

@@ -137,6 +137,18 @@ class Point(Row):
         return values.numbers if isinstance(values, BlockValues) else tuple([block.value for block in values])
 
     @property
+    def sessions(self) -> tuple[str, ...]:
+        """The session of each value."""
+        values = self.values
+        return values.names[1] if isinstance(values, BlockValues) else tuple([block.session_id for block in values])
+
+    @property
+    def epochs(self) -> tuple[str, ...]:
+        """The epoch of each value."""
+        values = self.values
+        return values.names[3] if isinstance(values, BlockValues) else tuple([block.epoch for block in values])
+
+    @property
     def level(self) -> float:
         """The level of the release: the median of its blocks, which one bad block does not move."""
         return median(self.numbers)

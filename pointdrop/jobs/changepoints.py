@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from detector.changes import pooled_changes, release_changes
-from detector.commits import Analysis, Changepoint, analyse, answer
+from detector.commits import Analysis, Changepoint, CommitSettings, analyse, answer
 from detector.errors import InvalidSeries
 from detector.series_moves import q_values
 from detector.settings import DetectorSettings
+from history.metrics import shipped_metrics
 from history.model import Better, BlockValue, Move, Point, Series, SeriesKey
 from pointdrop.jobs.tidy_csv import TidyPoint, TidySeries
 
@@ -56,7 +57,7 @@ def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
             together = tuple(member.description[key] for key in ("dbms", "line", "config", "benchmark"))
             pools.setdefault((*together, member.labels) if pool else (member.id,), []).append(member)
         else:
-            analysis = analyse([_middle(point) for point in member.points.values()])
+            analysis = analyse([_middle(point) for point in member.points.values()], _settings(member))
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     for members in pools.values():
@@ -70,6 +71,13 @@ def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
 def is_release_series(series: TidySeries) -> bool:
     """Whether the positions of `series` are releases."""
     return len(series.points) <= MOST_RELEASES and None not in series.labels
+
+
+def _settings(series: TidySeries) -> CommitSettings:
+    """Those of commit series, down to the smallest change of the metric where that is less, as counted ones have it."""
+    usual, metrics, name = CommitSettings(), shipped_metrics(), series.description["metric"]
+    smallest = metrics[name].smallest_change_pct if name in metrics else usual.smallest_change_pct
+    return replace(usual, smallest_change_pct=min(smallest, usual.smallest_change_pct))
 
 
 def _middle(point: TidyPoint) -> float:

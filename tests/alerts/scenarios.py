@@ -269,11 +269,11 @@ def multi_byte(
             level[test] *= 1 + change / 100
         for version in versions:
             late = line in fixed and version_key("postgres", version) >= version_key("postgres", fixed[line])
-            # No two lines are the same to the last instruction.
-            grown = {test: (1 - 0.004 * at) * late * change for test, change in MULTI_BYTE.items()}
+            # No two lines are the same to the last instruction, nor apart by what counts.
+            grown = {test: (1 - 0.001 * at) * late * change for test, change in MULTI_BYTE.items()}
             costs = {
                 f"{test}.range100": tuple(
-                    FunctionCost(function=name, insn_per_op=(1 - 0.004 * at) * sides[late])
+                    FunctionCost(function=name, insn_per_op=(1 - 0.001 * at) * sides[late])
                     for name, sides in of_test.items()
                     if sides[late]
                 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from detector import detect
 from detector.explanation import explain
+from detector.releases.cells import Cells, Measured, joint
 from detector.releases.epochs import scales_of
 from detector.releases.session_join import join_sessions
 from history.metrics import shipped_metrics
@@ -269,6 +270,13 @@ def test_a_session_that_lost_its_control_is_compared_with_none() -> None:
     assert detect(lost) == []
 
 
+def measured(values: Mapping[str, Mapping[str, Sequence[float]]]) -> Measured:
+    """Values by session and version in their cells."""
+    every = [(session, version, cell) for session, of in values.items() for version, cell in of.items()]
+    cells = Cells([(session, version) for session, version, cell in every for _ in cell])
+    return Measured(cells, cells.summaries(np.array([value for *_, cell in every for value in cell])))
+
+
 @given(
     shifts=st.lists(st.floats(-1, 1), min_size=1, max_size=5),
     levels=st.lists(st.floats(-1, 1), min_size=6, max_size=6),
@@ -283,9 +291,9 @@ def test_shifts_without_noise_are_exact_whatever_chain_of_releases_joins_them(
         f"s{number}": {f"17.{v}": [100.0 * math.exp(levels[v] + shift)] * int(rng.integers(1, 4)) for v in chain}
         for number, (shift, chain) in enumerate(zip(shifts, chains, strict=True))
     }
-    join = join_sessions(values, "s0")
-    assert set(join.scales) == set(values)
-    assert [join.shifts[f"s{n}"] for n in range(len(shifts))] == pytest.approx(
+    found = join_sessions(measured(values), "s0")
+    assert set(found) == set(values)
+    assert [found[f"s{n}"] for n in range(len(shifts))] == pytest.approx(
         [shift - shifts[0] for shift in shifts], abs=1e-9
     )
 
@@ -299,7 +307,7 @@ def test_the_covariance_of_a_join_is_that_of_its_shifts() -> None:
             scale: {version: np.exp(rng.standard_normal(count) * 0.01).tolist() for version, count in of.items()}
             for scale, of in design.items()
         }
-        join = join_sessions(values, "a")
-        drawn.append([join.shifts[scale] for scale in join.scales])
+        cells = measured(values)
+        drawn.append(list(join_sessions(cells, "a").values()))
     seen = np.cov(np.array(drawn).T) / 0.01**2
-    assert seen == pytest.approx(join.covariance, rel=0.15, abs=0.06)
+    assert seen == pytest.approx(joint(cells.cells, "a").covariance, rel=0.15, abs=0.06)

@@ -1,0 +1,56 @@
+"""Counted instructions show a step of 0.3 % of one test, and none where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from detector import detect
+from history.metrics import shipped_metrics
+from tests.benchmarks.counted_steps import NOISES, STEP, line, measure
+
+LINES, TESTS = 8, 24
+
+
+def test_their_smallest_change_is_less_than_such_a_step() -> None:
+    (counted,) = [metric for metric in shipped_metrics() if metric.lane == "instructions"]
+    assert counted.smallest_change_pct == 0.2 < 100.0 * STEP
+
+
+@pytest.mark.parametrize(
+    ("place", "releases", "found", "confirmed"),
+    [("middle", 6, 1.0, 0.0), ("middle", 12, 1.0, 0.0), ("newest", 6, 0.6, 0.6), ("newest", 12, 0.95, 0.7)],
+)
+def test_a_step_of_one_test_is_found_at_its_release_and_nothing_else(
+    place: str, releases: int, found: float, confirmed: float
+) -> None:
+    """Noise 0.03 %; on the newest release when a second block has seen it, less surely on a line of six."""
+    tally = measure("normal", place, lines=LINES, tests=TESTS, releases=releases, seed=5)
+    assert tally.false == 0
+    assert tally.found >= found * LINES
+    assert tally.of_confirmed >= confirmed * LINES
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_whatever_the_noise_is_quiet_lines_stay_quiet(kind: str) -> None:
+    tally = measure(kind, "none", lines=LINES, tests=TESTS, releases=12, seed=6)
+    assert 1000.0 * tally.false / tally.boundaries <= 0.5
+    assert tally.false_confirmed == 0
+
+
+def test_two_repeats_that_happen_to_lie_apart_are_not_the_noise_of_a_test() -> None:
+    """Of eleven releases with one block and two with two: the gap of two blocks is known from two pairs alone."""
+    for seed in range(5):
+        made, test = line("normal", np.random.default_rng([9, seed]), tests=TESTS, releases=12, at=6)
+        apart = []
+        for member in made:
+            first, *rest, last = member.points
+            wide = tuple(
+                block._replace(value=block.value * (1.0008 if number else 0.9992))
+                for number, block in enumerate(last.values)
+            )
+            update = {"values": wide} if member.key.test == test else {}
+            apart.append(member.model_copy(update={"points": (first, *rest, last.model_copy(update=update))}))
+        moves = [move for finding in detect(apart) for move in finding.moves if finding.release == "17.6"]
+        assert [move.key.test for move in moves] == [test]
+        assert moves[0].noise_pct < 0.1
