@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from detector.attribution import blocks_at
+from detector.percentages import percent
 from detector.releases.epochs import scales_of
-from detector.series_moves import percent
 from history.metrics import MetricRegistry
 from history.model import Move, Series
 
