@@ -50,7 +50,7 @@ def changepoints(
     from pointdrop.jobs.changepoints import answer_lines, judge
 
     if serve:
-        for reply in answer_lines(sys.stdin):
+        for reply in answer_lines(sys.stdin.buffer):
             print(reply, flush=True)
         return
     from pointdrop.jobs.tidy_csv import BadTable, read_tidy

@@ -88,17 +88,17 @@ def _sentences(series: TidySeries, analysis: Analysis) -> Iterator[str]:
 
 
 def _commit_rows(analyses: list[tuple[TidySeries, Analysis]]) -> Iterator[Row]:
-    quality = iter(q_values([change.probability for _, analysis in analyses for change in analysis.changepoints]))
-    for series, analysis in analyses:
-        positions = list(series.points)
-        for change in analysis.changepoints:
-            yield _row(
-                series, change, positions[change.index], series.labels[change.index], series.labels[change.index - 1],
-                probability=change.probability,
-                q_value=round(next(quality), 6),
-                tier=change.tier,
-                warnings=[*analysis.warnings, *change.warnings],
-            )  # fmt: skip
+    changes = [(series, analysis, change) for series, analysis in analyses for change in analysis.changepoints]
+    quality = iter(q_values([change.probability for *_, change in changes if change.probability is not None]))
+    for series, analysis, change in changes:
+        position = list(series.points)[change.index]
+        yield _row(
+            series, change, position, series.labels[change.index], series.labels[change.index - 1],
+            probability=change.probability,
+            q_value=None if change.probability is None else round(next(quality), 6),
+            tier=change.tier,
+            warnings=[*analysis.warnings, *change.warnings],
+        )  # fmt: skip
 
 
 def _pooled(members: list[TidySeries]) -> Iterator[Row]:
@@ -171,11 +171,11 @@ def _row(
     }
 
 
-def answer_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The answer to each line, in order; blank lines get none. See `detector.commits.protocol`."""
+def answer_lines(lines: Iterable[bytes]) -> Iterator[str]:
+    """The answer to each line of UTF-8, in order; blank lines get none. See `detector.commits.protocol`."""
     handlers = {"matrix": matrix}
     for question in (WARM_UP, WARM_UP_MATRIX):
-        answer(question, handlers)
+        answer(question.encode(), handlers)
     for line in lines:
         if line.strip():
             yield answer(line, handlers)

@@ -19,6 +19,7 @@ from pointdrop.cli.main import app
 from pointdrop.jobs.changepoints import answer_lines, is_release_series, judge
 from pointdrop.jobs.tidy_csv import BadTable, read_tidy
 
+POINTDROP = [sys.executable, "-c", "from pointdrop.cli.main import run; run()"]
 KEYS = [
     "series_id",
     "position",
@@ -144,6 +145,27 @@ def test_the_same_table_gives_the_same_bytes_in_every_process(tmp_path: Path) ->
     assert outputs != {b""}
 
 
+EXTREMES = st.sampled_from([1e-200, 5e-324, 0.0, -1e-200, 1.0, 1e200, 1e299, -1e299])
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=EXTREMES, after=EXTREMES, odd=EXTREMES, labelled=st.booleans())
+def test_every_number_is_finite_or_null(before: float, after: float, odd: float, labelled: bool) -> None:
+    values = [before] * 15 + [odd] + [before] * 5 + [after] * 15
+    lines = ["series_id,position,value,label,metric,better"]
+    lines += [f"s,{i},{value!r},{f'v{i}' if labelled else ''},qps,higher" for i, value in enumerate(values)]
+    judgement = judge(read_tidy(lines))
+    for row in judgement.rows:
+        assert json.loads(json.dumps(row, allow_nan=False)) == row
+    assert "inf" not in " ".join(judgement.notes)
+
+
+def test_a_level_of_almost_nothing_before_gives_a_bounded_percentage() -> None:
+    values = [1e-200] * 20 + [5.0, 5.1] * 10
+    (found,) = rows(["series_id,position,value", *(f"s,{i},{value!r}" for i, value in enumerate(values))])
+    assert (found["position"], found["change_pct"]) == (20, 1e9)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -199,6 +221,24 @@ def test_the_command_refuses_a_bad_table(tmp_path: Path) -> None:
     assert (piped.returncode, b"must be UTF-8" in piped.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_the_server_goes_on_after_a_line_that_is_no_utf_8(errors: str) -> None:
+    lines = [
+        b'{"values": "caf\xe9"}',
+        b"",
+        b"\xff\xff",
+        json.dumps({"values": [5.0, 5.1] * 20 + [6.0, 6.1] * 20}).encode(),
+    ]
+    server = subprocess.run(
+        [*POINTDROP, "changepoints", "--serve"], input=b"\n".join(lines), capture_output=True, check=True,
+        env={**os.environ, "PYTHONIOENCODING": f"utf-8:{errors}"},
+    )  # fmt: skip
+    first, second, last = (json.loads(line) for line in server.stdout.splitlines())
+    assert "a line must be UTF-8" in first["error"]
+    assert "a line must be UTF-8" in second["error"]
+    assert last == {"indices": [40]}
+
+
 def test_the_server_answers_at_once_and_goes_on_after_a_bad_line() -> None:
     command = [sys.executable, "-c", "from pointdrop.cli.main import run; run()", "changepoints", "--serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -231,5 +271,5 @@ def test_the_server_answers_at_once_and_goes_on_after_a_bad_line() -> None:
     ],
 )
 def test_a_bad_matrix_is_told_why(question: dict[str, object], message: str) -> None:
-    (reply,) = answer_lines([json.dumps({"type": "matrix", **question})])
+    (reply,) = answer_lines([json.dumps({"type": "matrix", **question}).encode()])
     assert message in json.loads(reply)["error"]
