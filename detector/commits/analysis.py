@@ -35,9 +35,8 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
     """
     settings = settings or CommitSettings()
     series = on_scale(values)
-    if len(series.raw) < FEWEST_VALUES:
-        few = f"{len(series.raw)} values are too few to find a change in; {FEWEST_VALUES} are the least"
-        return Analysis(warnings=(*series.warnings, few))
+    if few := too_few(series):
+        return few
     segmentation = segment(series.values, series.size_of(settings.smallest_change_pct), settings)
     noise = float(np.sort(segmentation.sigma)[len(segmentation.sigma) // 2])
     return Analysis(
@@ -46,6 +45,14 @@ def analyse(values: Sequence[float | None], settings: CommitSettings | None = No
         log_percent(noise) if series.unit is None else 100.0 * noise,
         series.warnings,
     )
+
+
+def too_few(series: ScaledSeries) -> Analysis | None:
+    """The analysis of a series in which nothing can be found; None of a longer one."""
+    if len(series.raw) >= FEWEST_VALUES:
+        return None
+    few = f"{len(series.raw)} values are too few to find a change in; {FEWEST_VALUES} are the least"
+    return Analysis(warnings=(*series.warnings, few))
 
 
 def _steps(segmentation: Segmentation) -> list[Step]:

@@ -2,7 +2,7 @@
 
 A table's series go to one of two engines. *Release series* have a label at every position and at most `MOST_RELEASES`
 positions: those that share dbms, line, config, benchmark and the labels themselves are judged together. All others are
-*commit series*, each judged by itself.
+*commit series*, each judged by itself, as every series is by a method of `ruptures`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from detector.changes import pooled_changes, release_changes
 from detector.commits import Analysis, Changepoint, analyse, answer
+from detector.commits.methods import RupturesMethod, analyse_with
 from detector.errors import InvalidSeries
 from detector.series_moves import q_values
 from detector.settings import DetectorSettings
@@ -45,18 +46,19 @@ class Judgement:
     notes: list[str]
 
 
-def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
-    """The changepoints of every series, in the order of the series, then of positions."""
+def judge(series: list[TidySeries], *, pool: bool = True, method: RupturesMethod | None = None) -> Judgement:
+    """The changepoints of every series, in the order of the series, then of positions; `method` instead of ours."""
     rows: dict[str, list[Row]] = {member.id: [] for member in series}
     notes: list[str] = []
     pools: dict[tuple[object, ...], list[TidySeries]] = {}
     commits: list[tuple[TidySeries, Analysis]] = []
     for member in series:
-        if is_release_series(member):
+        if method is None and is_release_series(member):
             together = tuple(member.description[key] for key in ("dbms", "line", "config", "benchmark"))
             pools.setdefault((*together, member.labels) if pool else (member.id,), []).append(member)
         else:
-            analysis = analyse([_middle(point) for point in member.points.values()])
+            values = [_middle(point) for point in member.points.values()]
+            analysis = analyse(values) if method is None else analyse_with(method, values)
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     for members in pools.values():
