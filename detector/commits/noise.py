@@ -21,6 +21,8 @@ from detector.compilation import compiled
 
 #: Standard deviation that rounding adds, in steps of the rounded values: that of a uniform distribution (Widrow 1956).
 ROUNDING = 12.0**-0.5
+#: Where fewer neighbours than this share differ, they differ by steps of the level and outliers, not by noise.
+SELDOM = 0.125
 #: Residuals the t prior of the density counts for.
 PRIOR_RESIDUALS = 40.0
 #: Kernel bandwidth at one residual, in sigma; falls with n ** -0.2 (Silverman 1986, eq. 3.28).
@@ -39,14 +41,18 @@ SCALE_BOUNDS = (0.4, 1.5)
 
 
 def noise_scale(values: Floats) -> float:
-    """Sigma from the differences of neighbours; where half of them are 0, that which rounding makes.
+    """Sigma from the differences of neighbours; where half of them are 0, that which rounding makes, or 0 when values
+    hardly ever differ.
 
     >>> round(noise_scale(np.array([5.0, 5.0, 5.0, 5.2, 5.0, 5.0, 5.0])), 4)      # steps of 0.2
     0.0577
-    >>> noise_scale(np.full(9, 5.0))
+    >>> noise_scale(np.repeat([5.0, 5.2], 9))
     0.0
     """
-    return difference_scale(values) or ROUNDING * resolution(values)
+    scale = difference_scale(values)
+    if scale or np.count_nonzero(np.diff(values)) < SELDOM * len(values):
+        return scale
+    return ROUNDING * resolution(values)
 
 
 def difference_scale(values: Floats) -> float:

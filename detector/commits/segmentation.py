@@ -88,9 +88,10 @@ def segment(values: Floats, smallest: float, settings: CommitSettings) -> Segmen
         ],
     )
     jumps = np.concatenate([reading.jumps for reading in readings])
+    for place in bounds[1:-1].tolist():  # beside a meeting there are too few values to make a level
+        jumps[max(0, place - events.FIRST_VALUES + 1) : place + events.FIRST_VALUES] = 0.0
     for place, left, right in zip(bounds[1:-1].tolist(), readings, readings[1:], strict=False):
         at, probability = _meeting(values, place, left, right)
-        jumps[place + 1 : place + events.FIRST_VALUES] = 0.0  # too few values to make a level
         jumps[at] = max(jumps[at], probability)
     _apply_rules(result, values, jumps, smallest, settings)
     return result
@@ -113,14 +114,16 @@ def _meeting(values: Floats, place: int, left: Reading, right: Reading) -> Peak:
 
 
 def _lasting(reading: Reading, *, last: bool) -> tuple[int, int]:
-    """Start and end of the first level of a part, or of the last one, that is no transient; of a few values where the
-    level drifts."""
+    """Start and end of the last level of a part, or of the first one, that is no transient, and where all are short of
+    the longest; of a few values where the level drifts."""
     n = len(reading.jumps)
     if reading.curve is not None:
         return (max(0, n - events.SIDE_VALUES), n) if last else (0, min(n, events.SIDE_VALUES))
     levels = list(pairwise([0, *(peak.at for peak in peaks(reading.jumps, LEVEL)), n]))
-    lasting = [(start, end) for start, end in levels if end - start > events.LONGEST_TRANSIENT] or levels
-    return lasting[-1] if last else lasting[0]
+    lasting = [(start, end) for start, end in levels if end - start > events.LONGEST_TRANSIENT]
+    if lasting:
+        return lasting[-1] if last else lasting[0]
+    return max(levels if last else levels[::-1], key=lambda level: level[1] - level[0])
 
 
 def _likely(jumps: Floats, settings: CommitSettings) -> list[Peak]:
