@@ -61,11 +61,14 @@ def pooled_changes(series: Iterable[Series], settings: DetectorSettings | None =
     return sorted(changes, key=lambda change: (change.series, change.position))
 
 
-def release_changes(qps: Floats, cpu: Floats | None = None, gaps: Floats | None = None) -> list[tuple[int, int, int]]:
+def release_changes(
+    qps: Floats, cpu: Floats | None = None, gaps: Floats | None = None, *, probability: float = THRESHOLD
+) -> list[tuple[int, int, int]]:
     """Changes as (server, test, index of the first release at the new level), ascending.
 
     `qps` and `cpu` (per operation) are [servers, tests, releases, blocks], NaN where absent; `gaps`
-    [releases] says how many releases lie between a release and the measured one before it (1 where none does).
+    [releases] says how many releases lie between a release and the measured one before it (1 where none does). A
+    change is at least as likely as `probability`.
     Raises InvalidSeries for shapes that do not fit.
     """
     metrics = shipped_metrics()
@@ -76,7 +79,7 @@ def release_changes(qps: Floats, cpu: Floats | None = None, gaps: Floats | None 
     scan = scan_panel(panel)
     changes = []
     for s, t in zip(*np.nonzero(scan.hit.max(axis=-1) > 0.25), strict=True):
-        places = boundaries(scan.hit[s, t], max(THRESHOLD, scan.least))
+        places = boundaries(scan.hit[s, t], max(probability, scan.least))
         parts = segments(places, len(panel.releases))
         steps = []
         for place, left, right in zip(places, parts[:-1], parts[1:], strict=True):

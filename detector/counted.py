@@ -11,8 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from detector.percentages import percent
 from detector.releases.epochs import on_one_scale
-from detector.series_moves import percent
 from detector.wording import signed
 from history.metrics import MetricRegistry
 from history.model import Move, Series, Tier, carried_by

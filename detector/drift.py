@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.arrays import Floats
+from detector.percentages import log_percent
 from detector.releases.families import Family
 from detector.releases.metric_kinds import evidence
 from detector.releases.series_panel import Panel
 from detector.releases.series_steps import PanelSteps
-from detector.series_moves import log_percent, move_between, raw_level
+from detector.series_moves import move_between, raw_level
 from history.model import Move
 
 #: Releases at either end whose mean is the end's level.

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.errors import UnknownEvidence
+from detector.percentages import log_percent, percent
 from detector.releases.epochs import judged_apart, scales_of
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.noise import priors
 from detector.releases.scan import Scan, scan_panel
 from detector.releases.series_steps import PanelSteps, SeriesStep, bound_of_luck, read_steps
-from detector.series_moves import LUCK_POWER, direction, log_percent, percent, raw_level, smallest_detectable
+from detector.series_moves import LUCK_POWER, direction, raw_level, smallest_detectable
 from detector.settings import DetectorSettings
 from history.model import Series, SeriesKey
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from detector.percentages import log_percent, percent
 from detector.releases.families import Family
 from detector.releases.metric_kinds import KINDS, kind_of
 from detector.releases.scan import Scan
@@ -16,9 +17,6 @@ from history.model import Direction, Move, Series
 
 #: A level of a series with zeros is zero when it is no more than this share of the offset that stands for zero.
 ZERO = 1e-3
-#: A percentage is bounded, so that it stays a number.
-LARGEST_PCT = 1e9
-LARGEST_STEP = 20.0
 #: The log of no level is taken to be larger, so that it stays a number.
 LARGEST_LOG = 700.0
 #: z of 0.8: the probability of being found that the smallest detectable change is defined by.
@@ -65,27 +63,6 @@ def raw_level(family: Family, place: tuple[int, int, int], level: float) -> floa
         return level * scale
     value = math.exp(min(level, LARGEST_LOG))
     return value - scale if value - scale > ZERO * scale else 0.0
-
-
-def percent(before: float, after: float) -> float:
-    """Change relative to the size of `before`; from zero, relative to `after`.
-
-    >>> percent(200.0, 150.0), percent(0.0, 0.077), percent(-4.0, -2.0)
-    (-25.0, 100.0, 50.0)
-    """
-    base = abs(before) or abs(after)
-    if not base:
-        return 0.0
-    return min(max(100.0 * (after / base - before / base), -LARGEST_PCT), LARGEST_PCT)
-
-
-def log_percent(step: float) -> float:
-    """A log step in percent, bounded like `percent`.
-
-    >>> round(log_percent(-0.105), 1), log_percent(1e6)
-    (-10.0, 1000000000.0)
-    """
-    return min(100.0 * math.expm1(min(step, LARGEST_STEP)), LARGEST_PCT)
 
 
 def move_between(series: Series, metric: Metric, before: float, after: float, noise: float, **rest: Any) -> Move:

@@ -9,5 +9,7 @@
 `pointdrop changepoints --serve` speaks.
 """
 
-from detector.commits.analysis import Analysis, Changepoint, CommitSettings, Event, Monitor, analyse, changepoints
+from detector.commits.analysis import Monitor, analyse, changepoints
 from detector.commits.protocol import answer
+from detector.commits.results import Analysis, Changepoint, Event
+from detector.commits.segmentation import CommitSettings

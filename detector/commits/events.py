@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from detector.arrays import Floats
-from detector.commits.segments import bounds_of, fitted, segment_levels
+from detector.commits.segments import MEDIAN_VARIANCE, bounds_of, fitted, segment_levels
 from detector.compilation import compiled
 
 #: A stretch of at most this many values that comes back is a transient.
@@ -51,8 +51,8 @@ class Passing(NamedTuple):
     """0 when the new level lies on the transient's side, so that the first of its two changes counts; else 1."""
 
 
-def transient(values: Floats, changes: list[int], sigma: float) -> Passing | None:
-    """The first transient between two of `changes`; `sigma` is the scale of the noise."""
+def transient(values: Floats, changes: list[int], sigma: Floats) -> Passing | None:
+    """The first transient between two of `changes`; `sigma` is the scale of the noise at every value."""
     bounds = [0, *changes, len(values)]
     for i in range(1, len(bounds) - 2):
         start, end = bounds[i], bounds[i + 1]
@@ -63,21 +63,23 @@ def transient(values: Floats, changes: list[int], sigma: float) -> Passing | Non
         before, after, inside = float(np.median(left)), float(np.median(right)), float(np.median(values[start:end]))
         if abs(after - before) >= RETURNED * min(abs(inside - before), abs(inside - after)):
             continue
-        error = sigma * math.sqrt(math.pi / 2.0 * (1.0 / len(left) + 1.0 / len(right)))
+        error = math.sqrt(MEDIAN_VARIANCE * (sigma[start - 1] ** 2 / len(left) + sigma[end] ** 2 / len(right)))
         moved = abs(after - before) > MOVED_ERRORS * error
         return Passing(i - 1, moved, 0 if (inside - before) * (after - before) > 0.0 else 1)
     return None
 
 
-def end_needs(values: Floats, changes: list[int], sigma: float) -> int:
-    """How many values the last segment needs: one more than the longest earlier excursion of its size."""
+def end_needs(values: Floats, changes: list[int], sigma: Floats) -> int:
+    """How many values the last segment needs: one more than the longest earlier excursion of its size; `sigma` as
+    above, and where it was another, sizes are in units of it."""
     n, last = len(values), changes[-1]
     if n - last > END_VALUES:
         return 0
     start = changes[-2] if len(changes) > 1 else 0
     height = abs(np.median(values[last:]) - np.median(values[max(start, last - BEFORE_END_VALUES) : last]))
     residuals = values - fitted(values, bounds_of(changes, n))
-    return 1 + _longest_run(np.abs(residuals[:last]), max(SAME_SIZE * float(height), OUTSIDE_SIGMA * sigma))
+    sizes = np.abs(residuals[:last]) * (sigma[-1] / sigma[:last])
+    return 1 + _longest_run(sizes, max(SAME_SIZE * float(height), OUTSIDE_SIGMA * sigma[-1]))
 
 
 @compiled

@@ -19,6 +19,10 @@ from detector.arrays import MAD, Floats
 from detector.commits.level_states import BINS_PER_SIGMA, TABLE_SIGMA, TABLE_SIZE, TABLE_ZERO
 from detector.compilation import compiled
 
+#: Standard deviation that rounding adds, in steps of the rounded values: that of a uniform distribution (Widrow 1956).
+ROUNDING = 12.0**-0.5
+#: Where fewer neighbours than this share differ, they differ by steps of the level and outliers, not by noise.
+SELDOM = 0.125
 #: Residuals the t prior of the density counts for.
 PRIOR_RESIDUALS = 40.0
 #: Kernel bandwidth at one residual, in sigma; falls with n ** -0.2 (Silverman 1986, eq. 3.28).
@@ -36,9 +40,35 @@ STICKIEST = 4.0
 SCALE_BOUNDS = (0.4, 1.5)
 
 
-def difference_scale(log_values: Floats) -> float:
+def noise_scale(values: Floats) -> float:
+    """Sigma from the differences of neighbours; where half of them are 0, that which rounding makes, or 0 when values
+    hardly ever differ.
+
+    >>> round(noise_scale(np.array([5.0, 5.0, 5.0, 5.2, 5.0, 5.0, 5.0])), 4)      # steps of 0.2
+    0.0577
+    >>> noise_scale(np.repeat([5.0, 5.2], 9))
+    0.0
+    """
+    scale = difference_scale(values)
+    if scale or np.count_nonzero(np.diff(values)) < SELDOM * len(values):
+        return scale
+    return ROUNDING * resolution(values)
+
+
+def difference_scale(values: Floats) -> float:
     """Sigma from the median of |differences|; it survives any few steps. 0 when half of the differences are 0."""
-    return round(MAD * float(np.median(np.abs(np.diff(log_values)))) / math.sqrt(2.0), 12)
+    return scale_of_differences(np.abs(np.diff(values)))
+
+
+def scale_of_differences(sizes: Floats) -> float:
+    """Sigma from the median of `sizes`, |differences| of neighbours."""
+    return round(MAD * float(np.median(sizes)) / math.sqrt(2.0), 12)
+
+
+def resolution(values: Floats) -> float:
+    """The smallest difference between two values that differ, the step of rounded ones; 0 when all are alike."""
+    gaps = np.diff(np.unique(values))
+    return float(gaps.min()) if gaps.size else 0.0
 
 
 @compiled

@@ -1,8 +1,8 @@
 r"""One line in, one line out: the protocol that harnesses and other languages speak to the detector.
 
->>> answer('{"values": [5, 5.1, 5, 4.9, 5, 5.1, 4.9, 9, 9.1, 9, 8.9, 9]}')
+>>> answer(b'{"values": [5, 5.1, 5, 4.9, 5, 5.1, 4.9, 9, 9.1, 9, 8.9, 9]}')
 '{"indices": [7]}'
->>> answer('{"values": "five"}')
+>>> answer(b'{"values": "five"}')
 '{"error": "\\"values\\" must be an array of numbers and nulls"}'
 """
 
@@ -20,14 +20,15 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 TIERS = ("confirmed", "provisional")
 
 
-def answer(line: str, handlers: Mapping[str, Handler] | None = None) -> str:
-    """The answer to one line, without its line end. A line that is no use gets `{"error": ...}`, never an exception.
+def answer(line: bytes, handlers: Mapping[str, Handler] | None = None) -> str:
+    """The answer to one line of UTF-8, without its line end. A line that is no use gets `{"error": ...}`, never an
+    exception: it comes as bytes, since one that cannot be decoded is an answer's matter too.
 
     `{"values": [...]}` gets `{"indices": [...]}`: the confirmed changepoints, or with `"tier": "provisional"` those
     not yet confirmed too. `{"type": NAME, ...}` goes to the handler of that name.
     """
     try:
-        question = json.loads(line)
+        question = json.loads(_text(line))
         if not isinstance(question, dict):
             raise ValueError("a line must be one JSON object")
         kind = question.get("type", "series")
@@ -42,6 +43,13 @@ def answer(line: str, handlers: Mapping[str, Handler] | None = None) -> str:
     except (ValueError, OverflowError, RecursionError) as error:
         reply = {"error": str(error) or type(error).__name__}
     return json.dumps(reply)
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"a line must be UTF-8: {error.reason} at byte {error.start + 1}") from error
 
 
 def series(question: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy as np
 from detector.arrays import Floats, Ints
 from detector.compilation import compiled
 
+#: Variance of the median of normal values, over that of their mean.
+MEDIAN_VARIANCE = math.pi / 2.0
 #: A peak is widened until it holds this much probability, or what is asked for if that is more, ...
 COVERED = 0.9
 #: ... or is this wide, in values.

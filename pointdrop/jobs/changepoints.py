@@ -2,7 +2,7 @@
 
 A table's series go to one of two engines. *Release series* have a label at every position and at most `MOST_RELEASES`
 positions: those that share dbms, line, config, benchmark and the labels themselves are judged together. All others are
-*commit series*, each judged by itself.
+*commit series*, each judged by itself, as every series is by a method of `ruptures`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from detector.changes import pooled_changes, release_changes
 from detector.commits import Analysis, Changepoint, CommitSettings, analyse, answer
+from detector.commits.methods import RupturesMethod, analyse_with
 from detector.errors import InvalidSeries
 from detector.series_moves import q_values
 from detector.settings import DetectorSettings
@@ -46,18 +47,19 @@ class Judgement:
     notes: list[str]
 
 
-def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
-    """The changepoints of every series, in the order of the series, then of positions."""
+def judge(series: list[TidySeries], *, pool: bool = True, method: RupturesMethod | None = None) -> Judgement:
+    """The changepoints of every series, in the order of the series, then of positions; `method` instead of ours."""
     rows: dict[str, list[Row]] = {member.id: [] for member in series}
     notes: list[str] = []
     pools: dict[tuple[object, ...], list[TidySeries]] = {}
     commits: list[tuple[TidySeries, Analysis]] = []
     for member in series:
-        if is_release_series(member):
+        if method is None and is_release_series(member):
             together = tuple(member.description[key] for key in ("dbms", "line", "config", "benchmark"))
             pools.setdefault((*together, member.labels) if pool else (member.id,), []).append(member)
         else:
-            analysis = analyse([_middle(point) for point in member.points.values()], _settings(member))
+            values = [_middle(point) for point in member.points.values()]
+            analysis = analyse(values, _settings(member)) if method is None else analyse_with(method, values)
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     for members in pools.values():
@@ -96,17 +98,17 @@ def _sentences(series: TidySeries, analysis: Analysis) -> Iterator[str]:
 
 
 def _commit_rows(analyses: list[tuple[TidySeries, Analysis]]) -> Iterator[Row]:
-    quality = iter(q_values([change.probability for _, analysis in analyses for change in analysis.changepoints]))
-    for series, analysis in analyses:
-        positions = list(series.points)
-        for change in analysis.changepoints:
-            yield _row(
-                series, change, positions[change.index], series.labels[change.index], series.labels[change.index - 1],
-                probability=change.probability,
-                q_value=round(next(quality), 6),
-                tier=change.tier,
-                warnings=[*analysis.warnings, *change.warnings],
-            )  # fmt: skip
+    changes = [(series, analysis, change) for series, analysis in analyses for change in analysis.changepoints]
+    quality = iter(q_values([change.probability for *_, change in changes if change.probability is not None]))
+    for series, analysis, change in changes:
+        position = list(series.points)[change.index]
+        yield _row(
+            series, change, position, series.labels[change.index], series.labels[change.index - 1],
+            probability=change.probability,
+            q_value=None if change.probability is None else round(next(quality), 6),
+            tier=change.tier,
+            warnings=[*analysis.warnings, *change.warnings],
+        )  # fmt: skip
 
 
 def _pooled(members: list[TidySeries]) -> Iterator[Row]:
@@ -179,11 +181,11 @@ def _row(
     }
 
 
-def answer_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The answer to each line, in order; blank lines get none. See `detector.commits.protocol`."""
+def answer_lines(lines: Iterable[bytes]) -> Iterator[str]:
+    """The answer to each line of UTF-8, in order; blank lines get none. See `detector.commits.protocol`."""
     handlers = {"matrix": matrix}
     for question in (WARM_UP, WARM_UP_MATRIX):
-        answer(question, handlers)
+        answer(question.encode(), handlers)
     for line in lines:
         if line.strip():
             yield answer(line, handlers)

@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from detector.commits.methods import METHODS, RupturesMethod
 from pointdrop.cli.main import app
 from pointdrop.jobs.changepoints import answer_lines, is_release_series, judge
 from pointdrop.jobs.tidy_csv import BadTable, read_tidy
 
+POINTDROP = [sys.executable, "-c", "from pointdrop.cli.main import run; run()"]
 KEYS = [
     "series_id",
     "position",
@@ -155,6 +157,70 @@ def test_the_same_table_gives_the_same_bytes_in_every_process(tmp_path: Path) ->
     assert outputs != {b""}
 
 
+EXTREMES = st.sampled_from([1e-200, 5e-324, 0.0, -1e-200, 1.0, 1e200, 1e299, -1e299])
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=EXTREMES, after=EXTREMES, odd=EXTREMES, labelled=st.booleans(), method=st.sampled_from(["", "pelt"]))
+def test_every_number_is_finite_or_null(before: float, after: float, odd: float, labelled: bool, method: str) -> None:
+    values = [before] * 15 + [odd] + [before] * 5 + [after] * 15
+    lines = ["series_id,position,value,label,metric,better"]
+    lines += [f"s,{i},{value!r},{f'v{i}' if labelled else ''},qps,higher" for i, value in enumerate(values)]
+    judgement = judge(read_tidy(lines), method=RupturesMethod(method) if method else None)
+    for row in judgement.rows:
+        assert json.loads(json.dumps(row, allow_nan=False)) == row
+    assert "inf" not in " ".join(judgement.notes)
+
+
+def test_a_level_of_almost_nothing_before_gives_a_bounded_percentage() -> None:
+    values = [1e-200] * 20 + [5.0, 5.1] * 10
+    (found,) = rows(["series_id,position,value", *(f"s,{i},{value!r}" for i, value in enumerate(values))])
+    assert (found["position"], found["change_pct"]) == (20, 1e9)
+
+
+def test_methods_of_ruptures_have_the_same_columns(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(releases(tests=2, changed=1, releases=20)))
+    for name in METHODS:
+        result = CliRunner().invoke(app, ["changepoints", str(table), "--method", name], catch_exceptions=False)
+        told = [row for row in map(json.loads, result.stdout.splitlines()) if row["series_id"] == "r0"]
+        row = min(told, key=lambda row: row["change_pct"])
+        assert list(row) == KEYS
+        assert abs(row["position"] - 9) <= 1
+        assert (row["label"], row["direction"]) == (f"8.0.{row['position'] + 20}", "regression")
+        assert (row["probability"], row["q_value"], row["tier"]) == (None, None, None)
+    arguments = [
+        "changepoints",
+        str(table),
+        "--method",
+        "pelt",
+        "--model",
+        "l1",
+        "--penalty",
+        "1000",
+        "--format",
+        "csv",
+    ]
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).stdout.splitlines() == [",".join(KEYS)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "l1"], "name one with --method"),
+        (["--penalty", "3"], "name one with --method"),
+        (["--method", "kernel", "--model", "l1"], "model of kernel must be one of rbf, l2"),
+        (["--method", "pelt", "--penalty", "much"], "penalty must be bic, aic or a number above 0, got 'much'"),
+        (["--method", "pelt", "--serve"], "answers with pointdrop only"),
+        (["--method", "cusum"], "cusum"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(options: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["changepoints", *options, "-"], input="")
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -210,6 +276,24 @@ def test_the_command_refuses_a_bad_table(tmp_path: Path) -> None:
     assert (piped.returncode, b"must be UTF-8" in piped.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_the_server_goes_on_after_a_line_that_is_no_utf_8(errors: str) -> None:
+    lines = [
+        b'{"values": "caf\xe9"}',
+        b"",
+        b"\xff\xff",
+        json.dumps({"values": [5.0, 5.1] * 20 + [6.0, 6.1] * 20}).encode(),
+    ]
+    server = subprocess.run(
+        [*POINTDROP, "changepoints", "--serve"], input=b"\n".join(lines), capture_output=True, check=True,
+        env={**os.environ, "PYTHONIOENCODING": f"utf-8:{errors}"},
+    )  # fmt: skip
+    first, second, last = (json.loads(line) for line in server.stdout.splitlines())
+    assert "a line must be UTF-8" in first["error"]
+    assert "a line must be UTF-8" in second["error"]
+    assert last == {"indices": [40]}
+
+
 def test_the_server_answers_at_once_and_goes_on_after_a_bad_line() -> None:
     command = [sys.executable, "-c", "from pointdrop.cli.main import run; run()", "changepoints", "--serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -242,5 +326,5 @@ def test_the_server_answers_at_once_and_goes_on_after_a_bad_line() -> None:
     ],
 )
 def test_a_bad_matrix_is_told_why(question: dict[str, object], message: str) -> None:
-    (reply,) = answer_lines([json.dumps({"type": "matrix", **question})])
+    (reply,) = answer_lines([json.dumps({"type": "matrix", **question}).encode()])
     assert message in json.loads(reply)["error"]
