@@ -28,6 +28,8 @@ from history.versions import line_of, version_key
 
 #: A step from one line to another counts as so many point releases.
 LINE_GAP = 12.0
+#: So many labels are named in a sentence, more are counted.
+MOST_NAMED = 3
 FamilyKey = tuple[str, str, str, str]
 Place = tuple[int, int, int]
 """Metric row, server and test of a series."""
@@ -45,7 +47,8 @@ class Family:
     panel: Panel
     series: dict[Place, Series]
     joined: tuple[str, ...]
-    """Sentences about epochs and sessions that were joined or could not be, and about what is not judged."""
+    """Sentences about epochs and sessions that were joined or could not be, about what is not judged, and about labels
+    that are no versions."""
 
     def has_both_sides(self, series: Series, release: int) -> bool:
         """Whether a series was measured before the release and from it on, so that it can show a change there."""
@@ -121,6 +124,8 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
         )
     groups = {member.key.test: member.group for member in series}
     labels = [versions[position] for position in positions]
+    if unread := unreadable_versions(dbms, labels):
+        notes.append(unread)
     panel = panel_of_blocks(
         dict(zip(metrics, raw, strict=True)),
         servers=servers,
@@ -190,6 +195,29 @@ def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:
         before, after = (sum(version_key(dbms, version)[1][place : place + 1]) for version in (left, right))
         gaps[r] = min(max(after - before, 1), LINE_GAP) if line == next_line else LINE_GAP
     return gaps
+
+
+def unreadable_versions(dbms: str, versions: Sequence[str]) -> str:
+    """A sentence about labels that name no version, between which `gaps_of` counts nothing; empty where all do.
+
+    >>> unreadable_versions("mysql", ["my8028_rel", "8.0.30"])
+    'No versions: my8028_rel. How many releases lie next to these is unknown; each counts as the next one.'
+    >>> unreadable_versions("mysql", ["8.0.28", "8.0.30"])
+    ''
+    """
+    unread = []
+    for version in versions:
+        try:
+            line_of(dbms, version)
+        except InvalidRecord:
+            unread.append(version)
+    if not unread:
+        return ""
+    more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
+    return (
+        f"No versions: {', '.join(unread[:MOST_NAMED])}{more}. How many releases lie next to these is unknown; each "
+        "counts as the next one."
+    )
 
 
 def _rows(series: Sequence[Series], registry: MetricRegistry) -> dict[str, Metric]:

@@ -74,12 +74,13 @@ class Scan:
 
 
 def doubtful(panel: Panel) -> Bools:
-    """[releases] true where a passing oddity is likelier than a change: a single value, and little else released.
+    """[releases] true where a passing oddity is likelier than a change: a single value.
 
-    The newest release gets the benefit of the doubt: there is nothing yet to tell the two apart, and saying nothing
-    would be worse than asking for a second run.
+    How much was released before it is no reason to trust a value: it raises P(a change) in `change_prior`, and nothing
+    else depends on how versions are spelt. The newest release gets the benefit of the doubt: there is nothing yet to
+    tell the two apart, and saying nothing would be worse than asking for a second run.
     """
-    likely_odd = panel.single & (panel.gaps < noise.QUIET_GAP)
+    likely_odd = panel.single.copy()
     likely_odd[-1] = False
     return likely_odd
 

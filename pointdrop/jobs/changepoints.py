@@ -18,6 +18,7 @@ import numpy as np
 from detector.changes import pooled_changes, release_changes
 from detector.commits import Analysis, Changepoint, analyse, answer
 from detector.errors import InvalidSeries
+from detector.releases.families import unreadable_versions
 from detector.series_moves import q_values
 from detector.settings import DetectorSettings
 from history.model import Better, BlockValue, Move, Point, Series, SeriesKey
@@ -60,6 +61,10 @@ def judge(series: list[TidySeries], *, pool: bool = True) -> Judgement:
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     for members in pools.values():
+        labels = [str(label) for label in members[0].labels]
+        if unread := unreadable_versions(members[0].description["dbms"], labels):
+            of = f"series {members[0].id}" if len(members) == 1 else f"{len(members)} series"
+            notes.append(f"{of}: {unread}")
         for row in _pooled(members):
             rows[row["series_id"]].append(row)
     for row in _commit_rows(commits):
