@@ -11,7 +11,7 @@ from history.metrics import MetricRegistry, shipped_metrics
 from history.settings import Setting
 
 #: Part of the settings' digest; raised when the same settings give other findings.
-ALGORITHM = 3
+ALGORITHM = 4
 
 
 class DetectorSettings(Setting):
