@@ -27,6 +27,8 @@ NOISE_ROUNDS = (1, 4)
 #: where a single value must speak for its release.
 CHANGE = 0.02
 CHANGE_SINGLE = 0.003
+#: The same on the newest release where a single value speaks: it is suspected, and measured again.
+CHANGE_NEWEST = 0.06
 #: A smaller relative step is none where single values speak: a build's layout alone can do as much.
 SMALLEST_SINGLE = 0.018
 #: From so many releases on, a line of single values has noise enough of its own to take residuals at their word.
@@ -92,6 +94,8 @@ def change_prior(panel: Panel) -> tuple[Floats, Bools]:
     change right after it looks like an outlier, however many tests show it: there the prior decides.
     """
     base = np.where(doubtful(panel), CHANGE_SINGLE, CHANGE)
+    if panel.single[-1]:
+        base[-1] = CHANGE_NEWEST
     prior = np.minimum(1.0 - (1.0 - base) ** panel.gaps, CHANGE_MOST)
     fixed = np.zeros(prior.size, dtype=np.bool_)
     fixed[1:2] = panel.single[0]

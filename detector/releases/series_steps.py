@@ -26,8 +26,8 @@ FAR_SD = 3.0
 ROUNDS = 3
 #: P(a metric moves | the test is hit) is never taken as less, so that a clear step is seen whatever the others do.
 LEAST_SHOWS = 0.05
-#: P(this metric moved) from which it is listed.
-LISTED = 0.5
+#: P(this metric moved) from which it is listed, and on the newest release, where it is only suspected.
+LISTED, LISTED_NEWEST = 0.5, 0.3
 #: ... nor when its step is less than so many standard errors.
 LEAST_Z = 1.64
 #: ... nor, however many tests show it, when the luck of a block or of a session's control can do as much: all tests
@@ -171,7 +171,7 @@ def _of_series(
             blocks = (int(counts[start:stop].sum()) for start, stop in (left, right))
             levels, releases = (before.mean, after.mean), (before.releases, after.releases)
             steps.append(SeriesStep(index, place, size, error, luck, df, moved, *levels, *releases, *blocks))
-        weak = [step for step in steps if _weak(step, floor)]
+        weak = [step for step in steps if _weak(step, floor, newest=step.release == values.size - 1)]
         absent = [place for place in left_places if place not in {step.release for step in steps}]
         if absent:
             left_places = [place for place in left_places if place not in absent]
@@ -182,9 +182,10 @@ def _of_series(
             return steps
 
 
-def _weak(step: SeriesStep, floor: float) -> bool:
+def _weak(step: SeriesStep, floor: float, *, newest: bool) -> bool:
     """Whether a step is too unsure, too small, or too near its error to be listed."""
-    return step.probability < LISTED or abs(step.size) < max(floor, LEAST_Z * step.error, step.luck)
+    listed = LISTED_NEWEST if newest else LISTED
+    return step.probability < listed or abs(step.size) < max(floor, LEAST_Z * step.error, step.luck)
 
 
 class _Level(NamedTuple):

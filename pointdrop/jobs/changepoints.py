@@ -26,7 +26,7 @@ from pointdrop.jobs.tidy_csv import TidyPoint, TidySeries
 
 #: More positions than this are no releases.
 MOST_RELEASES = 60
-#: A level that begins with the newest release needs so many blocks to be confirmed.
+#: A level that begins with the newest release needs so many blocks to be confirmed, and to be likely enough.
 CONFIRMING_BLOCKS = 2
 #: Stands for what the table does not say of a series.
 UNSAID = "-"
@@ -112,14 +112,16 @@ def _pooled(members: list[TidySeries]) -> Iterator[Row]:
     names = Counter(_names(member) for member in members)
     given = {_key(member, unique=names[_names(member)] == 1).id: member for member in members}
     series = [_series(member, SeriesKey.parse(key), positions) for key, member in given.items()]
-    for change in pooled_changes(series, DetectorSettings()):
+    settings = DetectorSettings()
+    for change in pooled_changes(series, settings):
         member, move, position = given[change.series], change.move, positions[change.position]
         newest = position == max(member.points)
+        unsure = move.blocks_after < CONFIRMING_BLOCKS or move.probability < settings.probability
         yield _row(
             member, move, position, change.release, change.previous,
             probability=round(move.probability, 4),
             q_value=None if move.q_value is None else round(move.q_value, 6),
-            tier="provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
+            tier="provisional" if newest and unsure else "confirmed",
             warnings=list(move.warnings),
         )  # fmt: skip
 
