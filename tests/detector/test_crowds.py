@@ -63,6 +63,14 @@ def test_a_crowd_that_comes_back_at_once_has_not(seed: int) -> None:
     assert not {(test, release) for test in range(4) for release in (10, 11)} & found(values)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tests", [12, 42, 60])
+def test_the_quiet_of_the_others_never_outweighs_a_clear_step(seed: int, tests: int) -> None:
+    values = line(seed, tests=tests)
+    values[0, 10:] -= 0.07
+    assert (0, 10) in found(values)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_in_a_line_that_drifts_are_found(seed: int) -> None:
     values = line(seed, drift=-0.08)
