@@ -32,8 +32,8 @@ EVENTFUL, EVENTFUL_MOST = 6.0, 0.6
 STRAYS, STRAYS_MOST = 0.1, 0.003
 #: Weight of all tests in P(a change at r) of one group, in tests.
 GROUP_WEIGHT = 6.0
-#: Bounds of a learned P(a change at r): with less, a test that moves alone among many cannot be believed however sure it
-#: is, since what one series shows is worth at most one over STRAY.
+#: Bounds of a learned P(a change at r): with less, a test that moves alone among many cannot be believed, however sure
+#: it is, since what one series shows is worth at most one over STRAY.
 RATES = (0.004, 0.9)
 #: Bayes factors are clipped here: no single series proves a point alone.
 FACTORS = (1e-8, 1e12)

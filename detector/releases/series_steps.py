@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from detector.arrays import Floats, median, t_quantile
 from detector.releases import noise
 from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments
-from detector.releases.metric_kinds import KINDS, kind_of
+from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.scan import Scan
 from detector.releases.series_panel import Luck
 
@@ -78,6 +79,17 @@ class PanelSteps:
     """[metrics, servers, tests, releases] values without the passing common shift."""
     shift: Floats
     """[metrics, servers, releases] that shift."""
+    evident: tuple[int, ...]
+    """Metrics that are evidence, as the panel numbers them."""
+
+    @cached_property
+    def second_opinion(self) -> tuple[int, ...]:
+        """Releases at which the panel changes by the independent method."""
+        from detector.releases.panel_segments import joint_boundaries  # ruptures takes its time to load
+
+        rows = list(self.evident)
+        columns = self.values[rows] / self.noise[rows][..., None]
+        return joint_boundaries(columns.reshape(-1, columns.shape[-1]))
 
 
 def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
@@ -105,7 +117,8 @@ def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
             if not is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
                 steps += of_series
     noise_sd = np.sqrt(between + noise.mean_explained(panel.values, explained) + noise.LEAST_SD**2)
-    return PanelSteps(tuple(steps), noise_sd, values, shift)
+    evident = tuple(m for m, shows in enumerate(evidence(panel.metrics)) if shows)
+    return PanelSteps(tuple(steps), noise_sd, values, shift, evident)
 
 
 def _mean(values: Floats, sd: Floats) -> tuple[float, Floats] | None:
