@@ -17,6 +17,9 @@ from history.model import Move
 WORTH_SAYING = 0.003
 #: A median of fewer tests says nothing true, as in `presentation`.
 FEWEST_FOR_MEDIAN = 5
+#: What the independent method says of a boundary (`releases/panel_segments.py`).
+AGREES = "Another method (ruptures, on all tests as one signal) finds the boundary as well."
+DIFFERS = "Another method (ruptures, on all tests as one signal) does not find the boundary."
 #: So many tests are named in a sentence, more are counted.
 MOST_NAMED = 3
 
@@ -53,6 +56,7 @@ def of_boundary(
         sentences.append(f"{len(both)} of {count(len(moves), 'move')} {has} two or more blocks of both sides.")
     else:
         sentences.append("No move has two blocks of both sides: sister tests and metrics carry the evidence.")
+    sentences.append(AGREES if release in panel_steps.second_opinion else DIFFERS)
     agreeing = _agreeing(moves, family.metrics, moved)
     if agreeing:
         sentences.append(agreeing)

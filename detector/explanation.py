@@ -10,6 +10,7 @@ import numpy as np
 
 from detector.errors import UnknownEvidence
 from detector.percentages import log_percent, percent
+from detector.releases.boundaries import NEWEST
 from detector.releases.epochs import judged_apart, scales_of
 from detector.releases.families import Family, aligned, families, family_of
 from detector.releases.metric_kinds import KINDS, evidence, kind_of
@@ -98,7 +99,8 @@ def explain(series: Sequence[Series], key: SeriesKey, settings: DetectorSettings
         blocks=sum(len(point.values) for point in asked.points),
         rule=(
             f"A release is listed when the probability that it moves this test is at least "
-            f"{settings.probability:.2f} and the step is at least {100.0 * math.expm1(floor):.2g} %."
+            f"{settings.probability:.2f} ({NEWEST:.2f} for the newest, which is suspected) and the step is at least "
+            f"{100.0 * math.expm1(floor):.2g} %."
         ),
         noise_pct=log_percent(noise),
         prior_noise_pct=log_percent(math.sqrt(float(priors(panel).variance[m, t]))),

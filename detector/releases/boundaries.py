@@ -17,6 +17,8 @@ from detector.arrays import Floats
 
 #: P(a change at r or at a neighbour) from which it is one.
 THRESHOLD = 0.62
+#: P(a change) on the newest release from which it is suspected: it is measured again before anybody is told.
+NEWEST = 0.35
 #: Two neighbours that sum to more than this are two changes, not one whose place is uncertain.
 BOTH = 1.3
 #: P(a change exactly at r) below which no boundary is placed there.
@@ -37,16 +39,19 @@ def boundaries(probability: Floats, threshold: float = THRESHOLD) -> list[int]:
     """
     left = probability.copy()
     left[0] = 0.0
+    bar = np.full(left.size, threshold)
+    bar[-1] = min(threshold, NEWEST)
     places: list[int] = []
     while True:
         r = int(np.argmax(left))
         low = max(1, r - 1)
         if left[r] < EXACT or left[low : r + 2].sum() < threshold:
-            return sorted(places)
+            newest = [left.size - 1] if left[-1] >= bar[-1] else []
+            return sorted(places + newest)
         places.append(r)
         peak = float(left[r])
         for neighbour in range(low, min(r + 2, left.size)):
-            if neighbour == r or left[neighbour] < threshold or left[neighbour] + peak < BOTH:
+            if neighbour == r or left[neighbour] < bar[neighbour] or left[neighbour] + peak < BOTH:
                 left[neighbour] = 0.0
 
 

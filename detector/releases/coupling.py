@@ -25,13 +25,16 @@ SHARED_WEIGHT = 5.0
 SHARES = (0.01, 0.98)
 #: With one server there is nobody to ask.
 ALONE = 0.98
-#: Weight of the prior in P(a change at r), in tests, where tests are many, and how many are many; and the weight of
-#: all tests in P(a change at r) of one group.
-RELEASE_WEIGHT = 6.0
-MANY_TESTS = 12.0
+#: Shares of the tests that a release may move if it moves some, one as likely as the other; how likely it is that it
+#: does, against P(a change of one test), and at most; and P(a change of one test) where it does not, likewise.
+SHARES_MOVED = (0.05, 0.15, 0.4, 0.8)
+EVENTFUL, EVENTFUL_MOST = 6.0, 0.6
+STRAYS, STRAYS_MOST = 0.1, 0.003
+#: Weight of all tests in P(a change at r) of one group, in tests.
 GROUP_WEIGHT = 6.0
-#: Bounds of a learned P(a change at r).
-RATES = (0.002, 0.9)
+#: Bounds of a learned P(a change at r): with less, a test that moves alone among many cannot be believed, however sure
+#: it is, since what one series shows is worth at most one over STRAY.
+RATES = (0.004, 0.9)
 #: Bayes factors are clipped here: no single series proves a point alone.
 FACTORS = (1e-8, 1e12)
 #: Log evidence for a hit and priors sent down are clipped, too.
@@ -97,7 +100,7 @@ def exchange(
     rate, servers, metrics = beliefs.rate, beliefs.servers, beliefs.metrics
     if learning is not None:
         prior_rate, fixed, groups, shows = learning
-        rate = _learned_rate(event, prior_rate, fixed, groups)
+        rate = _learned_rate(evidence, event, prior_rate, fixed, groups)
         both = event * _share(hit_factor, of_server)
         if servers.size > 1:
             servers = _learned_share(SHARED, both[:, :, 1:].sum(axis=(1, 2)), event[:, 1:].sum())
@@ -123,10 +126,20 @@ def _down(parent_odds: Floats, given: Floats) -> Floats:
     return np.clip(parent * given + (1.0 - parent) * STRAY, *PRIORS)
 
 
-def _learned_rate(event: Floats, rate: Floats, fixed: Bools, groups: list[list[int]]) -> Floats:
-    tests = event.shape[0]
-    weight = RELEASE_WEIGHT * tests / (tests + MANY_TESTS)
-    pooled = np.clip((weight * rate + event.sum(axis=0)) / (weight + tests), *RATES)
+def _learned_rate(evidence: Floats, event: Floats, rate: Floats, fixed: Bools, groups: list[list[int]]) -> Floats:
+    """[tests, releases] P(a change at r): the mean over the shares of the tests that r may move, each as likely as all
+    tests together make it.
+
+    A rate that is learned step by step from what each test believes stays low where every test by itself is better
+    explained by an outlier. Here all tests are asked at once.
+    """
+    moving = np.minimum(EVENTFUL * rate, EVENTFUL_MOST)
+    shares = np.stack([np.minimum(STRAYS * rate, STRAYS_MOST), *(np.full(rate.size, share) for share in SHARES_MOVED)])
+    prior = np.stack([1.0 - moving, *([moving / len(SHARES_MOVED)] * len(SHARES_MOVED))])
+    factor = np.exp(np.clip(evidence, *EVIDENCE))
+    weight = np.log(prior) + np.log(1.0 - shares[:, None] + shares[:, None] * factor).sum(axis=1)
+    weight = np.exp(weight - weight.max(axis=0))
+    pooled = np.clip((weight * shares).sum(axis=0) / weight.sum(axis=0), *RATES)
     pooled = np.where(fixed, rate, pooled)
     learned = np.broadcast_to(pooled, event.shape).copy()
     for members in groups:

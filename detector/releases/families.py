@@ -30,6 +30,8 @@ from history.versions import line_of, version_key
 LINE_GAP = 12.0
 #: So many metrics that are not judged are named.
 MOST_NAMED = 2
+#: So many labels are named in a sentence, more are counted.
+MOST_LABELS = 3
 FamilyKey = tuple[str, str, str, str]
 Place = tuple[int, int, int]
 """Metric row, server and test of a series."""
@@ -49,7 +51,7 @@ class Family:
     joined: dict[str, str]
     """By id of a series: a sentence about the epochs or sessions of it that were joined, or could not be."""
     unjudged: tuple[str, ...]
-    """Sentences about what is not judged."""
+    """Sentences about what is not judged, and about labels that are no versions."""
 
     def notes(self, of: Iterable[Series | Move]) -> tuple[str, ...]:
         """What is to be said of these series: how their values can be compared, and what else is not judged."""
@@ -141,6 +143,8 @@ def family_of(series: Sequence[Series], registry: MetricRegistry) -> Family:
     ]
     groups = {member.key.test: member.group for member in series}
     labels = [versions[position] for position in positions]
+    if unread := unreadable_versions(dbms, labels):
+        unjudged.append(unread)
     panel = panel_of_slots(
         metrics,
         raw,
@@ -220,6 +224,29 @@ def gaps_of(dbms: str, versions: Sequence[str]) -> Floats:
         before, after = (sum(version_key(dbms, version)[1][place : place + 1]) for version in (left, right))
         gaps[r] = min(max(after - before, 1), LINE_GAP) if line == next_line else LINE_GAP
     return gaps
+
+
+def unreadable_versions(dbms: str, versions: Sequence[str]) -> str:
+    """A sentence about labels that name no version, between which `gaps_of` counts nothing; empty where all do.
+
+    >>> unreadable_versions("mysql", ["my8028_rel", "8.0.30"])
+    'No versions: my8028_rel. How many releases lie next to these is unknown; each counts as the next one.'
+    >>> unreadable_versions("mysql", ["8.0.28", "8.0.30"])
+    ''
+    """
+    unread = []
+    for version in versions:
+        try:
+            line_of(dbms, version)
+        except InvalidRecord:
+            unread.append(version)
+    if not unread:
+        return ""
+    more = f" and {len(unread) - MOST_LABELS} more" if len(unread) > MOST_LABELS else ""
+    return (
+        f"No versions: {', '.join(unread[:MOST_LABELS])}{more}. How many releases lie next to these is unknown; each "
+        "counts as the next one."
+    )
 
 
 def _rows(series: Sequence[Series], registry: MetricRegistry) -> dict[str, Metric]:

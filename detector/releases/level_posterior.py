@@ -5,7 +5,8 @@ The model of a series over releases 0..R-1, on log values:
     level[0] ~ slab;  at every release r > 0 the level is drawn anew from the slab with probability `change[r]`,
     else it stays;  value[r] = level[r] + noise, normal with sd `sd[r]`, or with probability `outlier[r]` heavy-tailed.
 
-The slab is a Student t around the series' median. Levels live on a lattice of half a standard deviation that covers
+The slab is a Cauchy distribution around the series' median: its tail is heavier than that of an outlier, or a step
+would be the more an outlier the larger it is. Levels live on a lattice of half a standard deviation that covers
 only the neighbourhood of the values, so that the forward-backward recursion over all 2^(R-1) segmentations costs
 releases x cells and needs no logarithms. A missing value (NaN) says nothing.
 
@@ -102,10 +103,10 @@ def _median(values: Floats) -> float:
 
 @compiled
 def _slab(cells: Floats, n: int, step: float, centre: float, scale: float, out: Floats) -> None:
-    """Probability of each lattice cell for a new level: Student t, 3 degrees of freedom."""
+    """Probability of each lattice cell for a new level: a Cauchy density."""
     for k in range(n):
         z = (cells[k] - centre) / scale
-        out[k] = 0.36755259694786 * step / scale / (1.0 + z * z / 3.0) ** 2
+        out[k] = step / (math.pi * scale) / (1.0 + z * z)
 
 
 def _table() -> Floats:

@@ -29,7 +29,7 @@ class Kind:
     sisters: float
     """Degrees of freedom that the sister tests' noise has in a test's own: few where tests differ by orders."""
     slab: float
-    """Typical size of a real change, in log units: width of the Student t from which new levels are drawn."""
+    """Typical size of a real change, in log units: width of the Cauchy density that new levels are drawn from."""
     transient: float
     """Prior probability that one release's value is an outlier which the next does not share."""
     shows: float

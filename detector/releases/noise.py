@@ -30,6 +30,8 @@ RESIDUAL_DF = 0.6
 #: Residuals, and the uncertainty of levels, count for no more than so many robust standard deviations.
 FAR_SD, UNSURE_SD = 4.0, 1.0
 FAR_SINGLE_SD, UNSURE_SINGLE_SD = 1e6, 1e6
+#: ... and where single values speak, the variance for no more than so many times that of neighbours' differences.
+MOST_OF_NEIGHBOURS = 2.5
 #: A series' between-release variance is never taken below this share of its sisters'.
 LEAST_SHARE = 0.05  # times the sisters' degrees of freedom
 #: The sisters' typical variance is never taken below this share of the prior: identical values are no proof of none.
@@ -78,7 +80,8 @@ def from_residuals(values: Floats, explained: Floats, levels: LevelPosterior, pr
 
     `values` are those the levels were inferred from. Expected squared residual of the E step: the level's own
     uncertainty is part of it, or noise would be underestimated and then confirm itself. Both are bounded, or a change
-    not yet seen would pass for noise and never be seen; not where `single` values speak for their releases.
+    not yet seen would pass for noise and never be seen. Where `single` values speak for their releases the bound is
+    what neighbours differ by, which neither a drift nor a step adds to.
     """
     measured = np.isfinite(values)
     weight = np.where(measured, 1.0 - levels.outlier, 0.0)
@@ -89,8 +92,22 @@ def from_residuals(values: Floats, explained: Floats, levels: LevelPosterior, pr
     spread = np.minimum(levels.spread, unsure * typical)
     square = np.where(measured, residual**2 + spread**2, 0.0)
     total = (weight * square).sum(axis=-1) / np.maximum(weight.sum(axis=-1), 1.0)
+    if single:
+        total = np.minimum(total, MOST_OF_NEIGHBOURS * _of_neighbours(values, weight, levels.posterior))
     df = DF_PER_DIFFERENCE * np.maximum(measured.sum(axis=-1) - 1, 0)
     return shrink(total, df, mean_explained(values, explained), prior)
+
+
+def _of_neighbours(values: Floats, ordinary: Floats, moved: Floats) -> Floats:
+    """[metrics, servers, tests] half the mean squared difference of neighbouring releases, far ones pulled in; infinite
+    where there are none. `ordinary` is P(no outlier), `moved` P(a change), both of the shape of `values`."""
+    differences = np.diff(values, axis=-1) / np.sqrt(2.0)
+    weight = ordinary[..., 1:] * ordinary[..., :-1] * (1.0 - moved[..., 1:])
+    weight = np.where(np.isfinite(differences), weight, 0.0)
+    far = FAR_SD * MAD * median(np.abs(differences))[..., None]
+    square = np.nan_to_num(np.clip(differences, -far, far)) ** 2
+    total = weight.sum(axis=-1)
+    return np.where(total > 0.0, (weight * square).sum(axis=-1) / np.maximum(total, 1e-9), np.inf)
 
 
 def mean_explained(values: Floats, explained: Floats) -> Floats:

@@ -27,6 +27,8 @@ NOISE_ROUNDS = (1, 4)
 #: where a single value must speak for its release.
 CHANGE = 0.02
 CHANGE_SINGLE = 0.003
+#: The same on the newest release where a single value speaks: it is suspected, and measured again.
+CHANGE_NEWEST = 0.06
 #: A smaller relative step is none where single values speak: a build's layout alone can do as much.
 SMALLEST_SINGLE = 0.018
 #: From so many releases on, a line of single values has noise enough of its own to take residuals at their word.
@@ -74,12 +76,13 @@ class Scan:
 
 
 def doubtful(panel: Panel) -> Bools:
-    """[releases] true where a passing oddity is likelier than a change: a single value, and little else released.
+    """[releases] true where a passing oddity is likelier than a change: a single value.
 
-    The newest release gets the benefit of the doubt: there is nothing yet to tell the two apart, and saying nothing
-    would be worse than asking for a second run.
+    How much was released before it is no reason to trust a value: it raises P(a change) in `change_prior`, and nothing
+    else depends on how versions are spelt. The newest release gets the benefit of the doubt: there is nothing yet to
+    tell the two apart, and saying nothing would be worse than asking for a second run.
     """
-    likely_odd = panel.single & (panel.gaps < noise.QUIET_GAP)
+    likely_odd = panel.single.copy()
     likely_odd[-1] = False
     return likely_odd
 
@@ -91,6 +94,8 @@ def change_prior(panel: Panel) -> tuple[Floats, Bools]:
     change right after it looks like an outlier, however many tests show it: there the prior decides.
     """
     base = np.where(doubtful(panel), CHANGE_SINGLE, CHANGE)
+    if panel.single[-1]:
+        base[-1] = CHANGE_NEWEST
     prior = np.minimum(1.0 - (1.0 - base) ** panel.gaps, CHANGE_MOST)
     fixed = np.zeros(prior.size, dtype=np.bool_)
     fixed[1:2] = panel.single[0]

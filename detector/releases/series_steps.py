@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from detector.arrays import Floats, median, t_quantile
 from detector.releases import noise
 from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments
-from detector.releases.metric_kinds import KINDS, kind_of
+from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.scan import Scan
 from detector.releases.series_panel import Luck
 
@@ -26,8 +27,8 @@ FAR_SD = 3.0
 ROUNDS = 3
 #: P(a metric moves | the test is hit) is never taken as less, so that a clear step is seen whatever the others do.
 LEAST_SHOWS = 0.05
-#: P(this metric moved) from which it is listed.
-LISTED = 0.5
+#: P(this metric moved) from which it is listed, and on the newest release, where it is only suspected.
+LISTED, LISTED_NEWEST = 0.5, 0.3
 #: ... nor when its step is less than so many standard errors.
 LEAST_Z = 1.64
 #: ... nor, however many tests show it, when the luck of a block or of a session's control can do as much: all tests
@@ -78,6 +79,17 @@ class PanelSteps:
     """[metrics, servers, tests, releases] values without the passing common shift."""
     shift: Floats
     """[metrics, servers, releases] that shift."""
+    evident: tuple[int, ...]
+    """Metrics that are evidence, as the panel numbers them."""
+
+    @cached_property
+    def second_opinion(self) -> tuple[int, ...]:
+        """Releases at which the panel changes by the independent method."""
+        from detector.releases.panel_segments import joint_boundaries  # ruptures takes its time to load
+
+        rows = list(self.evident)
+        columns = self.values[rows] / self.noise[rows][..., None]
+        return joint_boundaries(columns.reshape(-1, columns.shape[-1]))
 
 
 def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
@@ -105,7 +117,8 @@ def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
             if not is_slope(panel.values[m, s, t], [(step.release, step.size) for step in of_series]):
                 steps += of_series
     noise_sd = np.sqrt(between + noise.mean_explained(panel.values, explained) + noise.LEAST_SD**2)
-    return PanelSteps(tuple(steps), noise_sd, values, shift)
+    evident = tuple(m for m, shows in enumerate(evidence(panel.metrics)) if shows)
+    return PanelSteps(tuple(steps), noise_sd, values, shift, evident)
 
 
 def _mean(values: Floats, sd: Floats) -> tuple[float, Floats] | None:
@@ -171,7 +184,7 @@ def _of_series(
             blocks = (int(counts[start:stop].sum()) for start, stop in (left, right))
             levels, releases = (before.mean, after.mean), (before.releases, after.releases)
             steps.append(SeriesStep(index, place, size, error, luck, df, moved, *levels, *releases, *blocks))
-        weak = [step for step in steps if _weak(step, floor)]
+        weak = [step for step in steps if _weak(step, floor, newest=step.release == values.size - 1)]
         absent = [place for place in left_places if place not in {step.release for step in steps}]
         if absent:
             left_places = [place for place in left_places if place not in absent]
@@ -182,9 +195,10 @@ def _of_series(
             return steps
 
 
-def _weak(step: SeriesStep, floor: float) -> bool:
+def _weak(step: SeriesStep, floor: float, *, newest: bool) -> bool:
     """Whether a step is too unsure, too small, or too near its error to be listed."""
-    return step.probability < LISTED or abs(step.size) < max(floor, LEAST_Z * step.error, step.luck)
+    listed = LISTED_NEWEST if newest else LISTED
+    return step.probability < listed or abs(step.size) < max(floor, LEAST_Z * step.error, step.luck)
 
 
 class _Level(NamedTuple):

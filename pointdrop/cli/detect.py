@@ -18,6 +18,7 @@ from pointdrop.cli.detect_views import (
     explanation_text,
     findings_for_people,
     findings_text,
+    replay_score,
     replayed_json,
     replayed_row,
     replayed_text,
@@ -183,8 +184,7 @@ def replay(
     else:
         rows = [replayed_row(event, metrics) for event in events]
         print_rows(rows, _row_format(format), REPLAY_COLUMNS if format == "csv" else SHOWN_REPLAY, out=out)
-    if not events:
-        remark("Nothing would have been found.", quiet)
+    remark(replay_score(events) if events else "Nothing would have been found.", quiet)
 
 
 @contextmanager

@@ -132,6 +132,19 @@ def replayed_json(event: Replayed, metrics: MetricRegistry) -> dict[str, Any]:
     }
 
 
+def replay_score(events: Sequence[Replayed]) -> str:
+    """How many findings of a replay stay: those of the release that was the newest apart, since one block there makes
+    a suspicion that the nightly measures again."""
+    texts = []
+    for name, of_kind in (
+        ("suspected on the newest release", [event for event in events if event.delay == 0]),
+        ("found later", [event for event in events if event.delay > 0]),
+    ):
+        if of_kind:
+            texts.append(f"{len(of_kind)} {name}, {sum(event.stays for event in of_kind)} of them still there")
+    return f"{'; '.join(texts)}."
+
+
 def _of_case(case: BoundaryCase) -> str:
     if case.near_zero:
         return levels_text(case.before, case.after)

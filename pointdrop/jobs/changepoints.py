@@ -19,6 +19,7 @@ from detector.changes import pooled_changes, release_changes
 from detector.commits import Analysis, Changepoint, CommitSettings, analyse, answer
 from detector.commits.methods import RupturesMethod, analyse_with
 from detector.errors import InvalidSeries
+from detector.releases.families import unreadable_versions
 from detector.series_moves import q_values
 from detector.settings import DetectorSettings
 from history.metrics import shipped_metrics
@@ -27,7 +28,7 @@ from pointdrop.jobs.tidy_csv import TidyPoint, TidySeries
 
 #: More positions than this are no releases.
 MOST_RELEASES = 60
-#: A level that begins with the newest release needs so many blocks to be confirmed.
+#: A level that begins with the newest release needs so many blocks to be confirmed, and to be likely enough.
 CONFIRMING_BLOCKS = 2
 #: Stands for what the table does not say of a series.
 UNSAID = "-"
@@ -63,6 +64,10 @@ def judge(series: list[TidySeries], *, pool: bool = True, method: RupturesMethod
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     for members in pools.values():
+        labels = [str(label) for label in members[0].labels]
+        if unread := unreadable_versions(members[0].description["dbms"], labels):
+            of = f"series {members[0].id}" if len(members) == 1 else f"{len(members)} series"
+            notes.append(f"{of}: {unread}")
         for row in _pooled(members):
             rows[row["series_id"]].append(row)
     for row in _commit_rows(commits):
@@ -117,14 +122,16 @@ def _pooled(members: list[TidySeries]) -> Iterator[Row]:
     names = Counter(_names(member) for member in members)
     given = {_key(member, unique=names[_names(member)] == 1).id: member for member in members}
     series = [_series(member, SeriesKey.parse(key), positions) for key, member in given.items()]
-    for change in pooled_changes(series, DetectorSettings()):
+    settings = DetectorSettings()
+    for change in pooled_changes(series, settings):
         member, move, position = given[change.series], change.move, positions[change.position]
         newest = position == max(member.points)
+        unsure = move.blocks_after < CONFIRMING_BLOCKS or move.probability < settings.probability
         yield _row(
             member, move, position, change.release, change.previous,
             probability=round(move.probability, 4),
             q_value=None if move.q_value is None else round(move.q_value, 6),
-            tier="provisional" if newest and move.blocks_after < CONFIRMING_BLOCKS else "confirmed",
+            tier="provisional" if newest and unsure else "confirmed",
             warnings=list(move.warnings),
         )  # fmt: skip
 

@@ -80,6 +80,33 @@ def test_releases_are_judged_together() -> None:
     assert {row["position"] for row in found} == {9}
 
 
+def test_labels_that_are_no_versions_are_said() -> None:
+    """What lies between two of them is unknown, and a change across eight releases is likelier than across one."""
+    tagged = [line.replace("8.0.", "my80") for line in releases()]
+    (note,) = judge(read_tidy(tagged)).notes
+    assert note.startswith("6 series: No versions: my8020, my8021, my8022 and 11 more.")
+    assert judge(read_tidy(releases())).notes == []
+
+
+def test_a_newest_release_that_is_not_likely_enough_is_provisional_whatever_its_blocks() -> None:
+    found = rows(releases(changed=6, releases=10))
+    assert {(row["position"], row["tier"]) for row in found} == {(9, "confirmed")}
+    random = np.random.default_rng(1)
+    header, *body = releases(changed=0, releases=10, tests=12)
+    tiers = set()
+    for factor in 1.0 + 0.01 * random.random(12):
+        weak = [
+            ",".join([*cells[:2], f"{float(cells[2]) * 0.98 * factor:.3f}", *cells[3:]])
+            if (cells := line.split(","))[0] == "r0" and cells[1] == "9"
+            else line
+            for line in body
+        ]
+        for row in rows([header, *weak]):
+            tiers.add((row["tier"], row["probability"] < 0.62))
+    assert tiers >= {("provisional", True)}
+    assert ("confirmed", True) not in tiers
+
+
 def test_releases_can_be_judged_one_by_one() -> None:
     assert {row["series_id"] for row in rows(releases(), pool=False)} <= {"r0", "r1", "r2"}
 

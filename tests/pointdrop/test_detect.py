@@ -146,6 +146,10 @@ def test_replay_on_a_fresh_machine() -> None:
     (event,) = [event for event in events if event["finding"]["key"] == "mysql/8.0/8.0.30/regression"]
     assert (event["measured"], event["delay"], event["stays"]) == ("8.0.30", 0, True)
     assert "mysql/5.6/" in run("replay", "--dataset", "smalldatum", "--line", "5.6")
+    newest = [event for event in events if event["delay"] == 0]
+    told = CliRunner().invoke(app, [*arguments]).stderr
+    stay = sum(event["stays"] for event in newest)
+    assert f"{len(newest)} suspected on the newest release, {stay} of them still there" in told
 
 
 def test_explain_in_words(url: str) -> None:
