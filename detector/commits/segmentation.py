@@ -89,7 +89,7 @@ def segment(values: Floats, smallest: float, settings: CommitSettings) -> Segmen
     )
     jumps = np.concatenate([reading.jumps for reading in readings])
     for place in bounds[1:-1].tolist():  # beside a meeting there are too few values to make a level
-        jumps[max(0, place - events.FIRST_VALUES + 1) : place + events.FIRST_VALUES] = 0.0
+        jumps[place - REFINE_VALUES + 1 : place + events.FIRST_VALUES] = 0.0
     for place, left, right in zip(bounds[1:-1].tolist(), readings, readings[1:], strict=False):
         at, probability = _meeting(values, place, left, right)
         jumps[at] = max(jumps[at], probability)
