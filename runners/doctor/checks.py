@@ -53,8 +53,8 @@ def _share(value: float | None, limit: float) -> tuple[Status, str]:
     return _is(value, value is not None and value <= limit, f"{100 * (value or 0):.1f} %")
 
 
-def _size(value: int | None, needed: int) -> tuple[Status, str]:
-    return _is(value, value is not None and value >= needed, f"{(value or 0) / GIB:.1f} GiB", bad="fail")
+def _size(value: int | None, needed: int, bad: Status) -> tuple[Status, str]:
+    return _is(value, value is not None and value >= needed, f"{(value or 0) / GIB:.1f} GiB", bad=bad)
 
 
 def _governor(facts: Facts) -> tuple[Status, str]:
@@ -183,13 +183,13 @@ _CHECKS: tuple[tuple[str, _Judge, str, str] | tuple[str, _Judge, str, str, tuple
     ("temperature", _temperature, "Hot CPUs throttle soon.", "as throttling"),
     (
         "memory",
-        lambda f: _size(f.memory_available, MEMORY_NEEDED),
+        lambda f: _size(f.memory_available, MEMORY_NEEDED, "fail"),
         "The server's buffer pool, the data in the page cache and the client must fit together.",
         "servers that do not start, or a machine that swaps",
     ),
     (
         "disk",
-        lambda f: _size(f.disk_free, DISK_NEEDED),
+        lambda f: _size(f.disk_free, DISK_NEEDED, "warn"),  # a session weighs its own plan
         "Prepared data, one copy a block, and the release cache stand below the state directory.",
         "the session stops before the load when the plan does not fit",
         ("pointdrop releases prune --keep 10GiB   # removes what was not used for longest",),

@@ -89,6 +89,7 @@ def test_what_the_machine_does_not_tell_is_unknown_and_never_a_pass(tmp_path: Pa
         (Facts(root=True), "user", "fail"),
         (Facts(root=True, unprivileged_user="nobody"), "user", "ok"),
         (Facts(memory_available=1024**3), "memory", "fail"),
+        (Facts(disk_free=10 * 1024**3), "disk", "warn"),
         (Facts(numa_nodes=2, numa_balancing=1), "numa", "warn"),
         (Facts(numa_nodes=2, numa_balancing=0), "numa", "ok"),
         (Facts(virtual="QEMU"), "virtual machine", "warn"),
