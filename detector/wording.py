@@ -1,6 +1,6 @@
 """How numbers stand in the sentences of the detector, as `presentation.number_format` writes them beside. Pure.
 
->>> percent(0.034), percent(3.86), percent(214.2), signed(-19.94), signed(0.04), signed(0.001)
+>>> unsigned(0.034), unsigned(3.86), unsigned(214.2), signed(-19.94), signed(0.04), signed(0.001)
 ('0.03 %', '3.9 %', '214 %', '−19.9 %', '+0.04 %', '0.00 %')
 >>> span([0.034, 3.86]), span([0.151, 0.149]), count(1, "move"), count(3, "move")
 ('0.03 to 3.9 %', '0.15 %', '1 move', '3 moves')
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 WHOLE_PERCENT, SMALL_PERCENT = 99.95, 0.995
 
 
-def percent(change_pct: float) -> str:
+def unsigned(change_pct: float) -> str:
     """Without its sign."""
     size = abs(change_pct)
     return f"{size:.{0 if size >= WHOLE_PERCENT else 1 if size >= SMALL_PERCENT else 2}f} %"
@@ -22,11 +22,11 @@ def percent(change_pct: float) -> str:
 
 def signed(change_pct: float) -> str:
     """With its sign, a real minus for what is lower; what rounds to nothing has none."""
-    text = percent(change_pct)
+    text = unsigned(change_pct)
     return text if text == "0.00 %" else f"{'−' if change_pct < 0 else '+'}{text}"
 
 
-def span(changes_pct: Sequence[float], text: Callable[[float], str] = percent) -> str:
+def span(changes_pct: Sequence[float], text: Callable[[float], str] = unsigned) -> str:
     """The least and the most of them, or the one that all are."""
     least, most = text(min(changes_pct)), text(max(changes_pct))
     return most if least == most else f"{least.removesuffix(' %')} to {most}"
