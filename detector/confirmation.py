@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from statistics import median
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ from history.versions import version_key
 
 #: Blocks of each side that judge a move. Counted instructions do not depend on the machine's luck.
 FEWEST_BLOCKS: dict[Lane, int] = {"instructions": 1, "time": 2}
+#: So many more judge a move at a boundary that the second opinion does not find.
+MORE_IF_DISPUTED = 1
 #: Blocks show a move when they differ its way by at least this share of it, and timed ones by so many standard errors.
 #: All tests of a boundary are measured again with the one that was found there: a session in which another one is off
 #: by luck has discovered that one, and cannot confirm it.
@@ -102,28 +104,35 @@ def confirm(
     previous: Mapping[str, str],
     release: str,
     metrics: MetricRegistry,
+    disputed: Set[str] = frozenset(),
 ) -> Confirmed:
-    """The moves of a finding, each with its tier, and what follows; `series`, and the release before it, by series id.
+    """The moves of a finding, each with its tier, and what follows; `series`, and the release before it, by series id,
+    `disputed` ids of series whose boundary the second opinion does not find.
 
     The finding is confirmed when at least half of the judged moves of any one metric that leads (of any metric, where
     none leads) were seen again: metrics do not answer for each other. It is unconfirmed when more than half of all
     judged moves of these metrics were not seen again, and provisional otherwise. Moves that go the other way than the
     finding have no part in it, nor have those near zero.
     """
-    judgements = [judged(move, series[move.key.id], previous[move.key.id], release, metrics) for move in moves]
+    judgements = [
+        judged(move, series[move.key.id], previous[move.key.id], release, metrics, disputed=move.key.id in disputed)
+        for move in moves
+    ]
     told = [each.move for each in judgements]
     rows = _rows(judgements)
     return Confirmed(tier_of(kind, told, metrics), tuple(told), tuple(rows), block_sentences(rows, told, metrics))
 
 
-def judged(move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry) -> Judged:
+def judged(
+    move: Move, series: Series, previous: str, release: str, metrics: MetricRegistry, *, disputed: bool
+) -> Judged:
     """`move` with the tier that the blocks of later sessions give it."""
     metric = metrics[move.key.metric]
     discovered, again = sides_of(move, series, previous, release, metrics)
     before, after = _on_one_level(again)
     tier: Tier = "provisional"
     judged_in = 0
-    if min(len(before), len(after)) >= FEWEST_BLOCKS[metric.lane]:
+    if min(len(before), len(after)) >= FEWEST_BLOCKS[metric.lane] + MORE_IF_DISPUTED * disputed:
         noise = math.log1p(move.noise_pct / 100.0)
         comparison = compare(before, after, floor_pct=metric.smallest_change_pct, noise=noise)
         tier = "confirmed" if _seen(comparison, move) else "unconfirmed" if _against(comparison, move) else tier

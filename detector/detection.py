@@ -98,7 +98,10 @@ def _finding(
         else:
             cause, of_origin = origin(moves, joined, previous_of, release, tests, settings.metrics, moved)
         moves = with_counted(moves, by_id, previous_of, release, settings.metrics)
-        tier, told, blocks, confirmation = confirm(kind, moves, by_id, previous_of, release, settings.metrics)
+        disputed = {move.key.id for part in parts if part.disputed for move in part.moves}
+        tier, told, blocks, confirmation = confirm(
+            kind, moves, by_id, previous_of, release, settings.metrics, disputed=disputed
+        )
         moves = list(told)
         evidence += [*of_origin, *confirmation, *filter(None, [unexplained_sentence(tier, moves)])]
         if cause in ("machine", "epoch"):

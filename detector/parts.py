@@ -39,6 +39,8 @@ class Part:
     evidence: tuple[str, ...]
     tests: dict[tuple[str, str, str], int]
     """Tests measured by (server, metric, group)."""
+    disputed: bool = False
+    """Whether the second opinion does not find the boundary."""
 
 
 def parts_of(series: Sequence[Series], settings: DetectorSettings) -> list[Part]:
@@ -106,7 +108,8 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
         for kind, of_kind in by_kind(moves, settings.metrics).items():
             sentences = (*of_boundary(family, panel_steps, release, of_kind, moves), *family.notes(of_kind))
             previous = max(at for at in family.measured_at(of_kind) if at < release)
-            parts.append(_part(family, kind, previous, release, of_kind, sentences))
+            part = _part(family, kind, previous, release, of_kind, sentences)
+            parts.append(replace(part, disputed=release not in panel_steps.second_opinion))
     return parts + _drifts(family, panel_steps, settings)
 
 

@@ -92,6 +92,18 @@ def test_a_later_session_of_both_sides_confirms_and_its_blocks_are_named() -> No
     assert moves_frame(finding, METRICS)["tier"].tolist() == ["confirmed"] * 2
 
 
+def test_where_the_second_opinion_differs_one_block_more_judges() -> None:
+    one = counted("test-0", 3.0)
+    move = one_move(3.0, "insn/o", "test-0").model_copy(update={"key": one.key})
+    once = again(one, "morning", 3.0)
+    for made, agreed, disputed in ((once, "confirmed", "provisional"), (again(once, "noon", 3.0), *["confirmed"] * 2)):
+        for tier, ids in ((agreed, set()), (disputed, {one.key.id})):
+            found = confirm(
+                "regression", [move], {one.key.id: made}, {one.key.id: "17.5"}, "17.6", METRICS, disputed=ids
+            )
+            assert found.tier == tier
+
+
 def test_sessions_of_one_side_confirm_nothing() -> None:
     made = [
         measured_again(measured_again(one, "day-2", {"17.5": [1000.0] * 3}), "day-3", {"17.6": [1030.0] * 3})

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from detector import detect
 from detector.evidence import AGREES, DIFFERS
+from detector.parts import parts_of
 from detector.releases.panel_segments import PanelCost, joint_boundaries
+from detector.settings import DetectorSettings
 from tests.detector.test_crowds import line, series
 
 Floats = NDArray[np.float64]
@@ -70,3 +72,5 @@ def test_each_finding_says_whether_the_other_method_agrees() -> None:
     for values, sentence in ((many, AGREES), (one, DIFFERS)):
         (finding,) = [found for found in detect(series(values, versions)) if found.release == "10.4.11"]
         assert sentence in finding.evidence
+        (part,) = parts_of(series(values, versions), DetectorSettings())
+        assert part.disputed == (sentence == DIFFERS)
