@@ -168,7 +168,8 @@ def _of_series(
     shows, floor = max(float(scan.shows[index[0]]), LEAST_SHOWS), float(scan.floor[index[0]])
     kind = KINDS[kind_of(scan.panel.metrics[index[0]])]
     left_places = list(places)
-    df = kind.sisters + noise.RESIDUAL_DF * max(int(np.isfinite(values).sum()) - len(places) - 1, 0)
+    free = max(int(np.isfinite(values).sum()) - len(places) - 1, 0)
+    df = max(kind.sisters + noise.RESIDUAL_DF * free, kind.interval_df)
     while True:
         steps = []
         parts = segments(left_places, values.size)
