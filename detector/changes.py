@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.arrays import Floats
-from detector.releases.boundaries import THRESHOLD, boundaries, is_slope, segments, step
+from detector.releases.boundaries import NEWEST, THRESHOLD, boundaries, is_slope, segments, step
 from detector.releases.families import families, family_of
 from detector.releases.scan import scan_panel
 from detector.releases.series_panel import panel_of_blocks
@@ -62,13 +62,13 @@ def pooled_changes(series: Iterable[Series], settings: DetectorSettings | None =
 
 
 def release_changes(
-    qps: Floats, cpu: Floats | None = None, gaps: Floats | None = None, *, probability: float = THRESHOLD
+    qps: Floats, cpu: Floats | None = None, gaps: Floats | None = None, *, probability: float | None = None
 ) -> list[tuple[int, int, int]]:
     """Changes as (server, test, index of the first release at the new level), ascending.
 
     `qps` and `cpu` (per operation) are [servers, tests, releases, blocks], NaN where absent; `gaps`
     [releases] says how many releases lie between a release and the measured one before it (1 where none does). A
-    change is at least as likely as `probability`.
+    change is at least as likely as `probability`; without one, as `THRESHOLD`, and on the newest release as `NEWEST`.
     Raises InvalidSeries for shapes that do not fit.
     """
     metrics = shipped_metrics()
@@ -77,9 +77,10 @@ def release_changes(
         arrays[metrics.first("cpu")] = cpu
     panel = panel_of_blocks(arrays, gaps=gaps)
     scan = scan_panel(panel)
+    least, newest = (THRESHOLD, NEWEST) if probability is None else (probability, probability)
     changes = []
     for s, t in zip(*np.nonzero(scan.hit.max(axis=-1) > 0.25), strict=True):
-        places = boundaries(scan.hit[s, t], max(probability, scan.least))
+        places = boundaries(scan.hit[s, t], max(least, scan.least), newest)
         parts = segments(places, len(panel.releases))
         steps = []
         for place, left, right in zip(places, parts[:-1], parts[1:], strict=True):

@@ -23,7 +23,6 @@ from detector.arrays import Floats
 from detector.changes import release_changes
 from detector.commits import CommitSettings, analyse
 from detector.errors import InvalidSeries
-from detector.releases.boundaries import THRESHOLD
 
 #: Log odds beyond these are probabilities that no change has, or that every change has.
 LARGEST_ODDS = 30.0
@@ -79,8 +78,7 @@ class Releases(_Estimator):
     """The releases at which any of the tests that were measured together changed: a column is a test's throughput."""
 
     def _changes(self, signal: Floats, probability: float | None) -> list[int]:
-        qps = signal.T[None, :, :, None]
-        changes = release_changes(qps, probability=THRESHOLD if probability is None else probability)
+        changes = release_changes(signal.T[None, :, :, None], probability=probability)
         return sorted({release for _, _, release in changes})
 
 

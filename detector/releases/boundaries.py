@@ -31,8 +31,8 @@ LARGEST_SLOPE_STEP = 0.04
 SLOPE_MARGIN = 6.0
 
 
-def boundaries(probability: Floats, threshold: float = THRESHOLD) -> list[int]:
-    """Releases where one series changes, ascending; `probability` is [releases].
+def boundaries(probability: Floats, threshold: float = THRESHOLD, newest: float = NEWEST) -> list[int]:
+    """Releases where one series changes, ascending; `probability` is [releases], `newest` the bar of the last one.
 
     >>> boundaries(np.array([0.0, 0.02, 0.55, 0.4, 0.0, 0.9, 0.1]))
     [2, 5]
@@ -40,14 +40,14 @@ def boundaries(probability: Floats, threshold: float = THRESHOLD) -> list[int]:
     left = probability.copy()
     left[0] = 0.0
     bar = np.full(left.size, threshold)
-    bar[-1] = min(threshold, NEWEST)
+    bar[-1] = min(threshold, newest)
     places: list[int] = []
     while True:
         r = int(np.argmax(left))
         low = max(1, r - 1)
         if left[r] < EXACT or left[low : r + 2].sum() < threshold:
-            newest = [left.size - 1] if left[-1] >= bar[-1] else []
-            return sorted(places + newest)
+            suspected = [left.size - 1] if left[-1] >= bar[-1] else []
+            return sorted(places + suspected)
         places.append(r)
         peak = float(left[r])
         for neighbour in range(low, min(r + 2, left.size)):

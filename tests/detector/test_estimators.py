@@ -56,6 +56,14 @@ def test_a_higher_penalty_leaves_fewer_changes(estimator: BaseEstimator, signal:
     assert found[1] == 2
 
 
+def test_a_penalty_holds_for_the_newest_release_too() -> None:
+    """There the engine by itself suspects changes from a probability of 0.35 on."""
+    signal = 1000.0 * np.exp(0.008 * np.random.default_rng(1).standard_normal((15, 20)))
+    signal[-1, :3] *= 0.97
+    assert Releases().fit_predict(signal) == [14, 15]
+    assert Releases().fit_predict(signal, pen=20.0) == [15]
+
+
 def test_a_gap_is_nan() -> None:
     values = np.array(made(80, steps={50: 0.1}))
     values[[3, 20]] = np.nan
