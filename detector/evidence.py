@@ -20,6 +20,10 @@ FEWEST_FOR_MEDIAN = 5
 #: What the independent method says of a boundary (`releases/panel_segments.py`).
 AGREES = "Another method (ruptures, on all tests as one signal) finds the boundary as well."
 DIFFERS = "Another method (ruptures, on all tests as one signal) does not find the boundary."
+CANNOT_TELL = (
+    "Another method (ruptures, on all tests as one signal) cannot tell: too few tests moved, or too little, for it to "
+    "find the boundary."
+)
 #: So many tests are named in a sentence, more are counted.
 MOST_NAMED = 3
 
@@ -56,7 +60,7 @@ def of_boundary(
         sentences.append(f"{len(both)} of {count(len(moves), 'move')} {has} two or more blocks of both sides.")
     else:
         sentences.append("No move has two blocks of both sides: sister tests and metrics carry the evidence.")
-    sentences.append(AGREES if release in panel_steps.second_opinion else DIFFERS)
+    sentences.append(_second_opinion(family, panel_steps, release, moves))
     agreeing = _agreeing(moves, family.metrics, moved)
     if agreeing:
         sentences.append(agreeing)
@@ -73,6 +77,15 @@ def of_boundary(
                     f"{panel.releases[release]} was taken away first."
                 )
     return tuple(sentences)
+
+
+def _second_opinion(family: Family, panel_steps: PanelSteps, release: int, moves: Sequence[Move]) -> str:
+    """Where what moved was not measured at every release, its step may lie at any of those in between."""
+    before = max((at for at in family.measured_at(moves) if at < release), default=release - 1)
+    places = range(before + 1, release + 1)
+    if any(place in places for place in panel_steps.second_opinion):
+        return AGREES
+    return CANNOT_TELL if panel_steps.too_small_for_second_opinion(places) else DIFFERS
 
 
 def _counted(family: Family, release: int, moves: Sequence[Move], server: str, metrics: Sequence[str]) -> str:

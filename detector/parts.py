@@ -13,7 +13,7 @@ from statistics import median_high
 
 from detector.directions import by_kind
 from detector.drift import drifts, first_ga, move_of_drift
-from detector.evidence import of_boundary, of_drift, older_sentence
+from detector.evidence import DIFFERS, of_boundary, of_drift, older_sentence
 from detector.releases.epochs import breaks, judged_apart
 from detector.releases.families import Family, aligned, family_of
 from detector.releases.scan import scan_panel
@@ -109,7 +109,7 @@ def _boundaries(series: Sequence[Series], settings: DetectorSettings) -> list[Pa
             sentences = (*of_boundary(family, panel_steps, release, of_kind, moves), *family.notes(of_kind))
             previous = max(at for at in family.measured_at(of_kind) if at < release)
             part = _part(family, kind, previous, release, of_kind, sentences)
-            parts.append(replace(part, disputed=release not in panel_steps.second_opinion))
+            parts.append(replace(part, disputed=DIFFERS in sentences))
     return parts + _drifts(family, panel_steps, settings)
 
 

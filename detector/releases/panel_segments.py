@@ -1,8 +1,8 @@
 """A second opinion: the panel as one signal of many columns, cut into levels by `ruptures`.
 
-It shares no inference with `scan`: no prior, no probabilities, no coupling. One cost function says how badly a level
-fits some releases of all columns, and `ruptures.Pelt` finds the cheapest cut under a penalty per boundary. What both
-methods say is surer than what one says.
+It shares no inference with `scan`: no prior, no probabilities, no coupling; only the noise, and what all tests have in
+common, are taken from there. One cost function says how badly a level fits some releases of all columns, and
+`ruptures.Pelt` finds the cheapest cut under a penalty per boundary. What both methods say is surer than what one says.
 
 >>> columns = np.zeros((9, 12))
 >>> columns[:4, 7:] = 9.0

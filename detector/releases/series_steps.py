@@ -85,11 +85,22 @@ class PanelSteps:
     @cached_property
     def second_opinion(self) -> tuple[int, ...]:
         """Releases at which the panel changes by the independent method."""
-        from detector.releases.panel_segments import joint_boundaries  # ruptures takes its time to load
-
         rows = list(self.evident)
-        columns = self.values[rows] / self.noise[rows][..., None]
-        return joint_boundaries(columns.reshape(-1, columns.shape[-1]))
+        return _joint_boundaries(self.values[rows] / self.noise[rows][..., None])
+
+    def too_small_for_second_opinion(self, releases: range) -> bool:
+        """Whether the independent method would not find the steps at `releases` even if there were no noise."""
+        steps = np.where(np.isfinite(self.values), 0.0, np.nan)
+        for step in self.steps:
+            if step.release in releases:
+                steps[(*step.place, slice(releases[-1], None))] += step.size / self.noise[step.place]
+        return not _joint_boundaries(steps[list(self.evident)])
+
+
+def _joint_boundaries(columns: Floats) -> tuple[int, ...]:
+    from detector.releases.panel_segments import joint_boundaries  # ruptures takes its time to load
+
+    return joint_boundaries(columns.reshape(-1, columns.shape[-1]))
 
 
 def read_steps(scan: Scan, threshold: float = THRESHOLD) -> PanelSteps:
