@@ -53,8 +53,8 @@ class Cells:
 
     def __init__(self, of_values: Sequence[tuple[str, str]]) -> None:
         """`of_values`: scale and version of each value."""
-        self.places = tuple(dict.fromkeys(of_values))
-        """Scale and version of each cell."""
+        self.places = tuple(sorted(set(of_values)))
+        """Scale and version of each cell, sorted: what is summed over cells is the same in any order of values."""
         index = {place: number for number, place in enumerate(self.places)}
         of_value = np.array([index[place] for place in of_values], dtype=np.int64)
         self.order: Ints = np.argsort(of_value, kind="stable")

@@ -167,7 +167,7 @@ def _arrangement(blocks: _Blocks, by_session: bool) -> _Arrangement:
         for _, sessions, epochs in blocks.points
         for session, epoch in zip(sessions, epochs, strict=True)
     }
-    newest = next((of_session[session] for _, sessions, _ in blocks.points[-1:] for session in sessions), "")
+    newest = next((of_session[min(sessions)] for _, sessions, _ in blocks.points[-1:] if sessions), "")
     scales = {scale: number for number, scale in enumerate(dict.fromkeys(of_session.values()))}
     places = [(session, version) for version, sessions, _ in blocks.points for session in sessions]
     scale = np.array([scales[of_session[session]] for session, _ in places], dtype=np.int64)
@@ -205,8 +205,8 @@ def judged_apart(series: Iterable[Series], metrics: MetricRegistry) -> list[list
         groups[()].append(newest)
         own = has_own_sessions(member, metrics)
         for part in older:
-            block = part.points[-1].values[0]
-            groups[member.key.server, block.session_id if own else block.epoch].append(part)
+            session, epoch = min(zip(part.points[-1].sessions, part.points[-1].epochs, strict=True))
+            groups[member.key.server, session if own else epoch].append(part)
     return [groups[place] for place in sorted(groups)]
 
 

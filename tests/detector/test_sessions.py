@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
 import numpy as np
 import pytest
@@ -96,6 +97,16 @@ def history(
                 )
             )
     return made
+
+
+def with_blocks(member: Series, made_of: Callable[[BlockValue], BlockValue], *, order: Random | None = None) -> Series:
+    points = []
+    for point in member.points:
+        blocks = [made_of(block) for block in point.values]
+        if order:
+            order.shuffle(blocks)
+        points.append(point.model_copy(update={"values": tuple(blocks)}))
+    return member.model_copy(update={"points": tuple(points)})
 
 
 def told(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[tuple[str, str], float]]:
@@ -311,3 +322,25 @@ def test_the_covariance_of_a_join_is_that_of_its_shifts() -> None:
         drawn.append(list(join_sessions(cells, "a").values()))
     seen = np.cov(np.array(drawn).T) / 0.01**2
     assert seen == pytest.approx(joint(cells.cells, "a").covariance, rel=0.15, abs=0.06)
+
+
+@pytest.mark.parametrize("metrics", [("qps", "cpu_us/o"), ("insn/o",)])
+def test_the_order_of_arrival_changes_no_byte_of_what_sessions_say(metrics: Sequence[str]) -> None:
+    """Eight sessions with releases in common, in four epochs where instructions are counted."""
+    sessions = {f"s{at}": ("17.0", [f"17.{number}" for number in range(max(1, at - 1), at + 2)]) for at in range(8)}
+    made = history(sessions, blocks=3, slower={"17.4": 0.3, "17.8": 0.06}, moving=5, metrics=metrics)
+    made = [
+        with_blocks(member, lambda block: block._replace(epoch=f"e{-int(block.session_id[1:]) // 2}"))
+        for member in made
+    ]
+    once = [finding.model_dump_json() for finding in detect(made)]
+    for seed in range(3):
+        random = Random(seed)
+        shuffled = [
+            with_blocks(member, lambda block: block, order=random).model_copy(
+                update={"control": dict(random.sample(list(member.control.items()), len(member.control)))}
+            )
+            for member in made
+        ]
+        random.shuffle(shuffled)
+        assert [finding.model_dump_json() for finding in detect(shuffled)] == once != []
