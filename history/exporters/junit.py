@@ -1,7 +1,7 @@
 """JUnit XML: a suite a line, server, config and benchmark, a case a test and metric, failed where a regression stands.
 
 A case fails when the newest detection has a finding of kind `regression` that moved the series for the worse and is
-confirmed or provisional; the message names the two releases and the change.
+confirmed, or provisional and more likely than not; the message names the two releases and the change.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from history.model import Finding, LineKey, Move, Series, carrying_moves
+from history.model import Finding, LineKey, Move, Series, carrying_moves, is_likely
 
 TIERS = ("confirmed", "provisional")
 
@@ -22,7 +22,7 @@ def document(all_series: Iterable[Series], findings: Iterable[Finding]) -> str:
     for finding in findings:
         if finding.kind == "regression" and finding.tier in TIERS:
             for move in carrying_moves(finding):
-                if move.direction == "regression":
+                if move.direction == "regression" and is_likely(move):
                     moved[move.key.id] = (finding, move)
     suites: dict[str, list[Series]] = defaultdict(list)
     for series in all_series:

@@ -40,8 +40,10 @@ from history.model.findings import (
     UnknownSide,
     carried_by,
     carrying_moves,
+    fails_gates,
     finding_key,
     goes_its_way,
+    is_likely,
 )
 from history.model.measured import (
     Block,

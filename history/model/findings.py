@@ -21,6 +21,8 @@ UnknownSide = Literal["", "before", "after"]
 Cause = Literal["product", "machine", "plan", "config", "both", "toolchain", "epoch", "sla"]
 #: Causes that are shown and not filed, and fail no gate: nobody is at fault where two builders used two compilers.
 NOT_FILED: frozenset[Cause] = frozenset({"toolchain"})
+#: From this probability on a move is more likely than not.
+LIKELY = 0.5
 #: Empty while no difference is sure.
 SplitCause = Literal["", "config", "product", "both"]
 
@@ -314,6 +316,17 @@ def carried_by(tier: Tier, moves: Sequence[Move]) -> tuple[Move, ...]:
 def carrying_moves(finding: Finding) -> tuple[Move, ...]:
     """The moves that carry the tier of `finding` (`carried_by`)."""
     return carried_by(finding.tier, finding.moves)
+
+
+def fails_gates(finding: Finding) -> bool:
+    """Whether a finding is sure enough to fail somebody's build: it was not refuted, and one of the moves that carry it
+    was seen again or is more likely than not. Less is suspected of the newest release, to be measured again."""
+    return finding.tier != "unconfirmed" and any(is_likely(move) for move in carrying_moves(finding))
+
+
+def is_likely(move: Move) -> bool:
+    """Seen again, or more likely than not."""
+    return move.tier == "confirmed" or move.probability >= LIKELY
 
 
 def finding_key(dbms: str, line: str, release: str, kind: str) -> str:

@@ -65,7 +65,8 @@ def detect(
         Literal["regression"] | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 3 when a finding of this kind is not refuted, unless two builders are its cause.",
+            help="Exit with 3 when a finding of this kind is more likely than not and not refuted, unless two builders "
+            "are its cause.",
         ),
     ] = None,
     quiet: options.Quiet = False,
@@ -81,7 +82,7 @@ def detect(
     explained_by, headline. CSV columns: finding, kind, cause, tier, dbms, line, previous, release, title, tests,
     metric, median_pct, worst_pct, worst_test, probability, folded_under. Outputs with --suspects: work, some.
     """
-    from history.model import NOT_FILED
+    from history.model import NOT_FILED, fails_gates
     from history.store import Store
     from pointdrop.jobs.detect import load_detector_settings, run_detection
     from presentation.findings import FINDING_COLUMNS, finding_record, findings_frame, records
@@ -114,7 +115,7 @@ def detect(
         print_sections(findings_for_people(findings, metrics), _row_format(format), SHOWN_FINDING, out=out)
     if not findings:
         remark("No changes.", quiet)
-    fails = (f for f in findings if f.kind == fail_on and f.tier != "unconfirmed" and f.cause not in NOT_FILED)
+    fails = (f for f in findings if f.kind == fail_on and fails_gates(f) and f.cause not in NOT_FILED)
     if fail_on and any(fails):
         raise typer.Exit(3)
 

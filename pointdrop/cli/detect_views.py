@@ -133,15 +133,19 @@ def replayed_json(event: Replayed, metrics: MetricRegistry) -> dict[str, Any]:
 
 
 def replay_score(events: Sequence[Replayed]) -> str:
-    """How many findings of a replay stay: those of the release that was the newest apart, since one block there makes
-    a suspicion that the nightly measures again."""
-    texts = []
-    for name, of_kind in (
-        ("suspected on the newest release", [event for event in events if event.delay == 0]),
-        ("found later", [event for event in events if event.delay > 0]),
-    ):
-        if of_kind:
-            texts.append(f"{len(of_kind)} {name}, {sum(event.stays for event in of_kind)} of them still there")
+    """How many findings of a replay stay: those of the release that was the newest apart, by how sure they were, since
+    one block there makes a suspicion that the nightly measures again."""
+    newest = [event for event in events if event.delay == 0]
+    kinds = [
+        (f"{word} on the newest release", [event for event in newest if event.finding.tier == tier])
+        for tier, word in sentences.TIER_WORDS.items()
+    ]
+    kinds.append(("found later", [event for event in events if event.delay > 0]))
+    texts = [
+        f"{len(of_kind)} {name}, {sum(event.stays for event in of_kind)} of them still there"
+        for name, of_kind in kinds
+        if of_kind
+    ]
     return f"{'; '.join(texts)}."
 
 

@@ -22,7 +22,7 @@ from history.frames import BlockRow
 from history.importers import import_any
 from history.importers.figures import About
 from history.importing import import_file
-from history.model import MAJORS, Finding, Measurement, Move, Series, SeriesKey
+from history.model import MAJORS, Finding, Measurement, Move, Series, SeriesKey, fails_gates
 from history.store import Store
 from tests.builders import SESSION, block, run
 
@@ -215,8 +215,19 @@ def test_junit_fails_the_series_that_regressed(store: Store, tmp_path: Path) -> 
     assert failure is not None
     assert failure.attrib["message"] == "8.0.28 -> 8.0.30: -10.0 %"
     assert failure.text == "1 < 2 & 3 blocks agree"
-    store.append_detection([finding(key, tier="unconfirmed")], "s")
-    assert ElementTree.fromstring(text_of(store, tmp_path, "junit"))[0].attrib["failures"] == "0"
+    (sure,) = finding(key).moves
+    unlikely = sure.model_copy(update={"probability": 0.4})
+    seen_again = unlikely.model_copy(update={"tier": "confirmed"})
+    for tier, move, failures in (
+        ("unconfirmed", sure, "0"),
+        ("provisional", sure, "1"),
+        ("provisional", unlikely, "0"),
+        ("confirmed", seen_again, "1"),
+    ):
+        told = finding(key, tier=tier, moves=(move,))
+        store.append_detection([told], "s")
+        assert ElementTree.fromstring(text_of(store, tmp_path, "junit"))[0].attrib["failures"] == failures
+        assert fails_gates(told) == (failures == "1")
 
 
 def test_junit_of_names_that_xml_forbids_is_xml() -> None:

@@ -17,11 +17,13 @@ from typer.testing import CliRunner
 
 from detector import DetectorSettings
 from detector.errors import DetectorError
+from detector.replay import Replayed
 from history import datasets
 from history.errors import BadSettings, UnknownSeries
 from history.metrics import shipped_metrics
 from history.model import EffectiveSetting, Finding, FindingEvent, FunctionCost, Measurement, StatementPlan
 from history.store import Store
+from pointdrop.cli.detect_views import replay_score
 from pointdrop.cli.main import app
 from pointdrop.jobs.detect import explained, load_detector_settings, run_detection
 from pointdrop.jobs.option_changes import compare_options, edited_options, parse_options
@@ -150,6 +152,15 @@ def test_replay_on_a_fresh_machine() -> None:
     told = CliRunner().invoke(app, [*arguments]).stderr
     stay = sum(event["stays"] for event in newest)
     assert f"{len(newest)} suspected on the newest release, {stay} of them still there" in told
+
+
+def test_what_was_confirmed_is_no_suspicion_of_a_replay() -> None:
+    seen, suspected = finding(tier="confirmed"), finding(tier="provisional")
+    of = ((seen, 0, True), (suspected, 0, True), (suspected, 0, False), (seen, 1, True))
+    assert replay_score([Replayed("postgres", "17", "17.5", delay, told, stays) for told, delay, stays in of]) == (
+        "2 suspected on the newest release, 1 of them still there; 1 confirmed on the newest release, 1 of them still "
+        "there; 1 found later, 1 of them still there."
+    )
 
 
 def test_explain_in_words(url: str) -> None:
