@@ -230,7 +230,7 @@ def unreadable_versions(dbms: str, versions: Sequence[str]) -> str:
     """A sentence about labels that name no version, between which `gaps_of` counts nothing; empty where all do.
 
     >>> unreadable_versions("mysql", ["my8028_rel", "8.0.30"])
-    'No versions: my8028_rel. How many releases lie next to these is unknown; each counts as the next one.'
+    'No versions: my8028_rel. How many releases lie between these and their neighbours is not known; none is assumed.'
     >>> unreadable_versions("mysql", ["8.0.28", "8.0.30"])
     ''
     """
@@ -244,8 +244,8 @@ def unreadable_versions(dbms: str, versions: Sequence[str]) -> str:
         return ""
     more = f" and {len(unread) - MOST_LABELS} more" if len(unread) > MOST_LABELS else ""
     return (
-        f"No versions: {', '.join(unread[:MOST_LABELS])}{more}. How many releases lie next to these is unknown; each "
-        "counts as the next one."
+        f"No versions: {', '.join(unread[:MOST_LABELS])}{more}. How many releases lie between these and their "
+        "neighbours is not known; none is assumed."
     )
 
 

@@ -63,13 +63,15 @@ def judge(series: list[TidySeries], *, pool: bool = True, method: RupturesMethod
             analysis = analyse(values, _settings(member)) if method is None else analyse_with(method, values)
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
+    unread: dict[str, list[TidySeries]] = {}
     for members in pools.values():
         labels = [str(label) for label in members[0].labels]
-        if unread := unreadable_versions(members[0].description["dbms"], labels):
-            of = f"series {members[0].id}" if len(members) == 1 else f"{len(members)} series"
-            notes.append(f"{of}: {unread}")
+        unread.setdefault(unreadable_versions(members[0].description["dbms"], labels), []).extend(members)
         for row in _pooled(members):
             rows[row["series_id"]].append(row)
+    for sentence, of in unread.items():
+        if sentence:
+            notes.append(f"{f'series {of[0].id}' if len(of) == 1 else f'{len(of)} series'}: {sentence}")
     for row in _commit_rows(commits):
         rows[row["series_id"]].append(row)
     return Judgement([row for series_rows in rows.values() for row in series_rows], notes)
