@@ -152,7 +152,7 @@ def replay_score(events: Sequence[Replayed]) -> str:
 def _of_case(case: BoundaryCase) -> str:
     if case.near_zero:
         return levels_text(case.before, case.after)
-    return f"{case.change_pct:+z.1f} % ({case.low_pct:+z.1f} to {case.high_pct:+z.1f})"
+    return f"{signed(case.change_pct)} ({interval(case.low_pct, case.high_pct)})"
 
 
 def explanation_text(explanation: Explanation) -> str:

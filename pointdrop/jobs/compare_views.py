@@ -36,10 +36,10 @@ def headline(report: CompareReport, name: Callable[[str], str] = str) -> str:
 
 
 def interval(row: TestRow) -> str:
-    """`[-0.2, +0.3]`, or nothing while it is unbounded."""
+    """`[-0.19, +0.31]`, or nothing while it is unbounded. What is the same within 0.2 % needs both decimals."""
     if row.low_pct is None or row.high_pct is None:
         return ""
-    return f"[{row.low_pct:+z.1f}, {row.high_pct:+z.1f}]"
+    return f"[{row.low_pct:+z.2f}, {row.high_pct:+z.2f}]"
 
 
 def function_sides(function: Function) -> tuple[str, str]:

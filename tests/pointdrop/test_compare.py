@@ -87,6 +87,14 @@ def test_the_text_says_the_family_first_and_names_functions() -> None:
     assert headline(report(row("scan", "SAME", "", 0.1), verdict="SAME")) == "No test differs."
 
 
+def test_an_interval_tells_what_lies_inside_the_smallest_change() -> None:
+    """±0.19 % is the same within 0.2 %, and ±0.24 % is not: to one decimal both were ±0.2."""
+    for low, text in ((-0.19, "[-0.19, +0.20]"), (-0.24, "[-0.24, +0.20]")):
+        of = row("scan", "SAME", "", 0.0).model_copy(update={"low_pct": low})
+        assert any(text in line for line in text_lines(report(of)))
+        assert text in markdown(report(of))
+
+
 def test_a_test_that_moved_in_two_metrics_is_one_test() -> None:
     both = [row("scan", "DIFFERENT", "regression", 45.0), row("scan", "DIFFERENT", "regression", 44.0)]
     both[1] = both[1].model_copy(update={"metric": "cpu_us/o"})
