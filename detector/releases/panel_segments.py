@@ -72,13 +72,12 @@ def _costs(columns: Floats) -> Floats:
     return costs
 
 
-def joint_boundaries(columns: Floats, *, smallest: int = 1) -> tuple[int, ...]:
-    """Releases at which the panel [columns, releases], in standard deviations, changes as a whole; each level lasts
-    `smallest` releases at least."""
+def joint_boundaries(columns: Floats) -> tuple[int, ...]:
+    """Releases at which the panel [columns, releases], in standard deviations, changes as a whole."""
     releases = columns.shape[1]
-    if releases < 2 * smallest:
+    if releases < 2:
         return ()
     measured = int(np.isfinite(columns).any(axis=1).sum())
     penalty = CHANCE_GAIN * measured + PENALTY_SD * math.sqrt(CHANCE_GAIN * measured) + math.log(releases)
-    search = ruptures.Pelt(custom_cost=PanelCost(), min_size=smallest, jump=1).fit(columns.T)
+    search = ruptures.Pelt(custom_cost=PanelCost(), min_size=1, jump=1).fit(columns.T)
     return tuple(int(release) for release in search.predict(pen=penalty)[:-1])

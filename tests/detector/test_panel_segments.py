@@ -35,11 +35,11 @@ def test_a_crowd_is_found_in_the_middle_and_on_the_newest_release(seed: int, pla
     assert joint_boundaries(values) == (place,)
 
 
-def test_levels_last_as_long_as_asked() -> None:
+def test_a_level_may_last_one_release() -> None:
     values = panel(1)
     values[:, 9] += 9.0
     assert joint_boundaries(values) == (9, 10)
-    assert joint_boundaries(values, smallest=2) == ()
+    assert joint_boundaries(values[:, 9:10]) == ()
 
 
 def test_what_was_not_measured_costs_nothing() -> None:
