@@ -101,13 +101,17 @@ def _penalty(given: str | float) -> str | float:
     return number
 
 
-def analyse_with(method: RupturesMethod, values: Sequence[float | None]) -> Analysis:
-    """What `method` finds in `values`, as `analyse` gives it; its changepoints have neither probability nor tier."""
+def analyse_with(
+    method: RupturesMethod, values: Sequence[float | None], settings: CommitSettings | None = None
+) -> Analysis:
+    """What `method` finds in `values`, as `analyse` gives it; its changepoints have neither probability nor tier. Of
+    `settings` it takes the smallest change, a tenth of which is the least noise."""
+    settings = settings or CommitSettings()
     series = on_scale(values)
     n = len(series.values)
     if few := too_few(series):
         return few
-    least = NOISE_FLOOR * series.size_of(CommitSettings().smallest_change_pct)
+    least = NOISE_FLOOR * series.size_of(settings.smallest_change_pct)
     sigma = max(noise_scale(series.values), least)
     places = _places(method, (series.values - np.median(series.values)) / sigma)
     notes = series.warnings

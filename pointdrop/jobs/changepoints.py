@@ -60,7 +60,8 @@ def judge(series: list[TidySeries], *, pool: bool = True, method: RupturesMethod
             pools.setdefault((*together, member.labels) if pool else (member.id,), []).append(member)
         else:
             values = [_middle(point) for point in member.points.values()]
-            analysis = analyse(values, _settings(member)) if method is None else analyse_with(method, values)
+            settings = _settings(member)
+            analysis = analyse(values, settings) if method is None else analyse_with(method, values, settings)
             commits.append((member, analysis))
             notes += [f"series {member.id}: {sentence}" for sentence in _sentences(member, analysis)]
     unread: dict[str, list[TidySeries]] = {}
