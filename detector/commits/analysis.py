@@ -12,6 +12,7 @@ from detector.commits.results import Analysis, Changepoint, Event, Step, changep
 from detector.commits.scaling import ScaledSeries, on_scale
 from detector.commits.segmentation import CommitSettings, Segmentation, segment
 from detector.percentages import log_percent, percent
+from detector.wording import count
 
 #: Below this many values nothing can be found: a level before, and one after.
 FEWEST_VALUES = 6
@@ -51,7 +52,8 @@ def too_few(series: ScaledSeries) -> Analysis | None:
     """The analysis of a series in which nothing can be found; None of a longer one."""
     if len(series.raw) >= FEWEST_VALUES:
         return None
-    few = f"{len(series.raw)} values are too few to find a change in; {FEWEST_VALUES} are the least"
+    of_them = f"{count(len(series.raw), 'value')} {'is' if len(series.raw) == 1 else 'are'}"
+    few = f"{of_them} too few to find a change in; {FEWEST_VALUES} are the least"
     return Analysis(warnings=(*series.warnings, few))
 
 

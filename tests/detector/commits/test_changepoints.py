@@ -147,6 +147,7 @@ def test_gaps_are_left_out_and_named() -> None:
 
 def test_too_few_values_are_named() -> None:
     assert analyse([1.0, 2.0]).warnings == ("2 values are too few to find a change in; 6 are the least",)
+    assert analyse([1.0]).warnings == ("1 value is too few to find a change in; 6 are the least",)
 
 
 def test_a_step_from_zero() -> None:
