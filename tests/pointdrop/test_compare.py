@@ -80,6 +80,12 @@ def test_one_percent_of_instructions_is_seen_with_two_blocks_and_nothing_is_seen
     assert judge([1000.0, 1001.0], [1000.4, 1000.9], "scan", "insn/o", METRICS).verdict == "SAME"
 
 
+def test_a_test_that_writes_needs_a_third_block_to_be_the_same() -> None:
+    """As docs/pull-requests.md says."""
+    for test, blocks, verdict in (("scan", 2, "SAME"), ("insert", 2, "UNKNOWN"), ("insert", 3, "SAME")):
+        assert judge([1000.0] * blocks, [1000.01] * blocks, test, "insn/o", METRICS).verdict == verdict
+
+
 def test_the_text_says_the_family_first_and_names_functions() -> None:
     lines = text_lines(REPORT)
     assert lines[0] == "DIFFERENT: Of 4 tests 1 slower and 1 faster; most scan, +45.0 % insn/o."
