@@ -17,7 +17,7 @@ from detector.releases.metric_kinds import KINDS, evidence, kind_of
 from detector.releases.noise import priors
 from detector.releases.scan import Scan, scan_panel
 from detector.releases.series_steps import PanelSteps, SeriesStep, bound_of_luck, read_steps
-from detector.series_moves import LUCK_POWER, direction, raw_level, smallest_detectable
+from detector.series_moves import LUCK_POWER, as_one, direction, raw_level, smallest_detectable
 from detector.settings import DetectorSettings
 from history.model import Series, SeriesKey
 
@@ -176,7 +176,7 @@ def _case(
     level = raw_level(family, place, after)
     change = percent(base, level)
     metric = family.metrics[family.series[place].key.metric]
-    pro, contra = _arguments(scan, place, r, chance, after - before, noise)
+    pro, contra = _arguments(scan, family.series[place], place, r, chance, after - before, noise)
     if step is not None:
         sides = f"{step.releases_before} before and {step.releases_after} after"
         pro.insert(0, f"two levels, by the measured releases on either side: {sides}")
@@ -198,7 +198,7 @@ def _case(
 
 
 def _arguments(
-    scan: Scan, place: tuple[int, int, int], r: int, chance: float, size: float, noise: float
+    scan: Scan, series: Series, place: tuple[int, int, int], r: int, chance: float, size: float, noise: float
 ) -> tuple[list[str], list[str]]:
     m, s, t = place
     panel = scan.panel
@@ -221,7 +221,7 @@ def _arguments(
     if transient > 0.3:
         contra.append(f"the value is an outlier that the next release does not share, with probability {transient:.2f}")
     if panel.counts[m, s, t, r] < 2:
-        contra.append("one block")
+        contra.append(as_one(sum(len(point.values) for point in series.points if point.version == panel.releases[r])))
     if r == len(panel.releases) - 1:
         contra.append("it is the newest release: nothing after it bears it out yet")
     if chance < 0.5:

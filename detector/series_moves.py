@@ -99,7 +99,8 @@ def _move(
         warnings.append("the series has negative values; changes are relative to the level before")
     if min(step.blocks_before, step.blocks_after) < 2:
         side = "before" if step.blocks_before < 2 else "after"
-        warnings.append(f"the level {side} the boundary stands on one block")
+        blocks = _blocks(series, family, step, before=side == "before")
+        warnings.append(f"the level {side} the boundary stands on {as_one(blocks)}")
     mde = smallest_detectable(
         noise,
         step.releases_before,
@@ -130,6 +131,15 @@ def _blocks(series: Series, family: Family, step: SeriesStep, *, before: bool) -
     measured = [(family.panel.releases.index(point.version), len(point.values)) for point in series.points]
     on_side = [pair for pair in measured if (pair[0] < step.release) == before and pair[1]]
     return (max if before else min)(on_side, default=(0, 0))[1]
+
+
+def as_one(blocks: int) -> str:
+    """What the detector took for one block, of so many: those that are bit for bit the same are no more evidence.
+
+    >>> as_one(1), as_one(4)
+    ('one block', '4 blocks that agree to the last digit, which count as one')
+    """
+    return "one block" if blocks < 2 else f"{blocks} blocks that agree to the last digit, which count as one"
 
 
 def direction(series: Series, change: float) -> Direction:

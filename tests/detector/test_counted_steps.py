@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from detector import detect
+from detector.explanation import explain
 from detector.releases.families import LINE_GAP
 from detector.releases.scan import scan_panel
 from detector.releases.series_panel import panel_of_blocks
@@ -76,3 +77,33 @@ def test_where_every_release_moves_every_test_intervals_hold_the_steps_and_no_ze
         told += len(found)
     assert (told, zero) == (6 * 8 * 8, 0)
     assert inside >= 0.95 * told
+
+
+def test_blocks_that_count_the_very_same_are_said_to_be_several() -> None:
+    """Reads often count alike to the last instruction: `stands on one block` stood beside `two or more blocks`."""
+    made, test = line("normal", np.random.default_rng(3), tests=TESTS, releases=12, at=6)
+    twice = []
+    for member in made:
+        points = [
+            point.model_copy(
+                update={
+                    "values": tuple(
+                        block._replace(block_id=f"{block.block_id}/{n}") for block in point.values[:1] for n in (1, 2)
+                    )
+                }
+            )
+            for point in member.points
+        ]
+        last = points[-1].values
+        if member.key.test == test:
+            points[-1] = points[-1].model_copy(
+                update={"values": tuple(block._replace(value=block.value * 1.05) for block in last)}
+            )
+        twice.append(member.model_copy(update={"points": tuple(points)}))
+    newest = twice[0].points[-1].version
+    (move,) = [move for finding in detect(twice) for move in finding.moves if finding.release == newest]
+    assert (move.key.test, move.blocks_after) == (test, 2)
+    (warning,) = move.warnings
+    assert warning == "the level after the boundary stands on 2 blocks that agree to the last digit, which count as one"
+    told = explain(twice, move.key)
+    assert "2 blocks that agree to the last digit, which count as one" in told.cases[-1].contra
